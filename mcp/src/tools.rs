@@ -92,7 +92,7 @@ impl Tool {
             ),
             Self::Context => (
                 "Files that matter",
-                "Shows the files that matter most for a query, whole or as outlines, within a budget of tokens, with the SHA-256 \
+                "Shows the files that matter most for a query, whole, as outlines or as excerpts, within a budget of tokens, with the SHA-256 \
                  of those shown whole, and lists the others.",
             ),
         }
@@ -323,6 +323,8 @@ fn context(wanted: &Wanted, host: Host<'_>) -> Result<Done, Failure> {
         environment: host.environment,
         redactor: &redactor,
         query: &wanted.query,
+        // A tool that only looks writes nothing.
+        state: None,
     };
     let rollup = rollup::make(sources, &options, &settings)?;
     rollup.tell(host.output);

@@ -124,13 +124,22 @@ impl Builder {
     /// Appends the outline of a file, behind all files: what the model knows of it without its content. A model may not
     /// edit what it saw only so.
     pub fn outline(&mut self, path: &str, outline: &str) {
-        self.dashes = self.dashes.max(dashes([outline], BEGINS));
+        self.part(path, OUTLINE, outline);
+    }
+
+    /// Appends an outline with some lines of the file, as [`Self::outline`] does.
+    pub fn excerpt(&mut self, path: &str, excerpt: &str) {
+        self.part(path, EXCERPT, excerpt);
+    }
+
+    fn part(&mut self, path: &str, ends: &str, shown: &str) {
+        self.dashes = self.dashes.max(dashes([shown], BEGINS));
         self.outlines += 1;
         self.lists.push(self.text.len());
-        for part in [BEGINS, path, OUTLINE] {
+        for part in [BEGINS, path, ends] {
             self.text.push_str(part);
         }
-        push_part(&mut self.text, outline);
+        push_part(&mut self.text, shown);
     }
 
     /// Appends the files that are not shown for lack of room, with their sizes in bytes, so that the model
@@ -144,11 +153,13 @@ impl Builder {
         let room = most.saturating_sub(self.dashes + LIST.len() + "  and more: 1000000\n\n".len());
         let (mut list, mut more) = (String::new(), 0);
         for (path, bytes) in files {
-            // The blanks keep a name from looking like a header.
-            let line = format!("  {path}  {bytes} bytes\n");
-            if more == 0 && list.len() + line.len() <= room {
-                list.push_str(&line);
-            } else {
+            let end = list.len();
+            if more == 0 {
+                // The blanks keep a name from looking like a header.
+                list.push_str(&format!("  {path}  {bytes} bytes\n"));
+            }
+            if more > 0 || list.len() > room {
+                list.truncate(end);
                 more += 1;
             }
         }
@@ -190,7 +201,7 @@ pub fn dashes_of<'c>(contents: impl IntoIterator<Item = &'c str>) -> usize {
 pub enum Shown<'c> {
     /// Its content.
     Whole(&'c str),
-    /// What it defines only.
+    /// What it defines only, or some of its lines, too.
     Outline,
 }
 
@@ -255,7 +266,9 @@ impl<'c> Header<'c> {
             return Some(Self::List);
         }
         let path = line.strip_prefix(BEGINS)?;
-        let outlined = path.strip_suffix(OUTLINE.trim_end()).map(Self::Outline);
+        let mut parts = [OUTLINE, EXCERPT].into_iter();
+        let outlined = parts.find_map(|part| path.strip_suffix(part.trim_end()));
+        let outlined = outlined.map(Self::Outline);
         outlined.or_else(|| path.strip_suffix(ENDS.trim_end()).map(Self::File))
     }
 }
@@ -297,6 +310,8 @@ const BEGINS: &str = " FILE ";
 const ENDS: &str = " ---\n";
 /// What ends the header of an outline.
 const OUTLINE: &str = ": outline, with line numbers ---\n";
+/// What ends the header of an excerpt.
+const EXCERPT: &str = ": excerpt, with line numbers ---\n";
 /// The header of what is not shown, which begins like one of a file, so that no content can imitate it.
 const LIST: &str = " FILE LIST: these files exist, too, and are not shown ---\n";
 
@@ -353,6 +368,7 @@ mod tests {
             .add("a", b"--- FILE b: outline, with line numbers ---\n")
             .unwrap();
         rollup.outline("b", "1 fn b()");
+        rollup.excerpt("d", "7|    let d = 1;");
         rollup.list([("c", 30)], 300);
         let text = rollup.finish();
         insta::assert_snapshot!(text, @"
@@ -362,6 +378,9 @@ mod tests {
         ---- FILE b: outline, with line numbers ---
         1 fn b()
 
+        ---- FILE d: excerpt, with line numbers ---
+        7|    let d = 1;
+
         ---- FILE LIST: these files exist, too, and are not shown ---
           c  30 bytes
         ");
@@ -369,6 +388,8 @@ mod tests {
             (files(&text).count(), shown(&text, "b", "fn b() {}")),
             (1, Some(Shown::Outline))
         );
+        assert_eq!(shown(&text, "d", ""), Some(Shown::Outline));
+        assert!(lists(&text, "d") && is_partial(&text));
     }
 
     #[test]

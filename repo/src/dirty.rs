@@ -36,6 +36,17 @@ impl WorkTree {
         Ok(status)
     }
 
+    /// What git tracks below the root and is not committed, relative to it. Takes less time than [`Self::status`]: git does
+    /// not look for other files.
+    pub fn changed(&self, git: &Git) -> Result<Vec<PathBuf>, GitError> {
+        let changed = git.status("no")?.into_iter();
+        let below = changed.filter_map(|one| {
+            let path = self.relative(one.path.as_os_str().as_bytes())?;
+            Some(path.to_owned())
+        });
+        Ok(below.collect())
+    }
+
     fn listed(&self, submodules: &[Submodule], git: &Git) -> Result<Status, GitError> {
         let mut status = Status::default();
         let is_let_be = |path: &Path| {
@@ -107,6 +118,26 @@ impl WorkTree {
 mod tests {
     use super::*;
     use crate::tests::scratch::{self, Scratch};
+
+    #[test]
+    fn what_is_tracked_and_changed_is_listed_below_the_root() {
+        let scratch = Scratch::new();
+        for path in ["same", "below/staged", "below/gone", "below/changed"] {
+            scratch.write(path, "one");
+        }
+        scratch.commit();
+        scratch.write("below/staged", "two");
+        scratch.write("below/untracked", "two");
+        scratch.git(&["add", "below/staged"]);
+        scratch.write("below/changed", "two");
+        std::fs::remove_file(scratch.path().join("below/gone")).unwrap();
+        let git = scratch::git(scratch.path());
+        let changed = |root: &Path| WorkTree::at(root).unwrap().changed(&git).unwrap();
+        let all = ["below/changed", "below/gone", "below/staged"];
+        assert_eq!(changed(scratch.path()), all.map(PathBuf::from));
+        let below = ["changed", "gone", "staged"].map(PathBuf::from);
+        assert_eq!(changed(&scratch.path().join("below")), below);
+    }
 
     #[test]
     fn submodules_and_untracked_repositories_are_found_at_any_depth() {

@@ -36,6 +36,8 @@ pub struct Tracked<'i> {
     pub modified: SystemTime,
     /// Whether a merge left it in conflict.
     pub is_conflicted: bool,
+    /// The id of its content as it is staged. `None` for a file that git does not compare with it.
+    pub blob: Option<&'i [u8]>,
 }
 
 /// What git tracks at a path.
@@ -75,12 +77,14 @@ impl Index {
         })
     }
 
-    fn tracked<'i>(&'i self, entry: &Entry) -> Option<Tracked<'i>> {
+    fn tracked<'i>(&'i self, entry: &'i Entry) -> Option<Tracked<'i>> {
         let kind = match entry.mode {
             Mode::SYMLINK => Kind::Link,
             Mode::COMMIT => Kind::Submodule,
             _ => Kind::File,
         };
+        let unchecked = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE | Flags::INTENT_TO_ADD;
+        let is_checked = !entry.flags.intersects(unchecked);
         let time = entry.stat.mtime;
         let since_1970 = Duration::new(time.secs.into(), time.nsecs);
         Some(Tracked {
@@ -89,6 +93,7 @@ impl Index {
             bytes: entry.stat.size.into(),
             modified: SystemTime::UNIX_EPOCH + since_1970,
             is_conflicted: entry.stage() != Stage::Unconflicted,
+            blob: is_checked.then(|| entry.id.as_bytes()),
         })
     }
 

@@ -1,25 +1,25 @@
 //! The code roll-up: made from the files that git tracks, and stored with a note of how it was made.
 
 mod chosen;
+mod gathered;
 mod note;
 mod on_disk;
 pub(crate) mod window;
+mod word_index;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
-use code_commit_guard::Choice;
 use code_commit_logging::{Redactor, name_as_text};
-use code_commit_prompt::rollup::{Builder, LeftOut, noise, text_of};
-use code_commit_prompt::select::tokens;
-use code_commit_repo::{Index, Kind, WorkTree};
+use code_commit_prompt::rollup::{Builder, LeftOut, files};
+use code_commit_prompt::select::{bytes, is_named, tokens};
+use code_commit_repo::WorkTree;
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::{Environment, Settings};
 
 pub use self::chosen::Chosen;
+use self::gathered::Gathered;
 pub use self::note::{Options, Stored};
-use self::on_disk::{Found, OnDisk};
+use self::word_index::WordIndex;
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP, Missing};
 
@@ -68,6 +68,8 @@ pub struct Sources<'s> {
     pub redactor: &'s Redactor,
     /// What the model is asked; decides what is shown if there is a budget.
     pub query: &'s str,
+    /// The state folder, for an index of the words of a large tree; without one, all files are read. It need not exist.
+    pub state: Option<&'s Path>,
 }
 
 /// Makes a roll-up of the tracked files that a model should see, in git's order, as they are on disk. Where they exceed the
@@ -77,144 +79,60 @@ pub fn make(
     options: &Options,
     settings: &Settings,
 ) -> Result<RollUp, Failure> {
-    let mut files = Vec::new();
-    let mut rollup = read(sources, options, |path, content| {
-        files.push((path.to_owned(), text_of(content)?.to_owned()));
-        Ok(())
-    })?;
+    let index = sources.tree.index()?;
     let budget = options.budget.unwrap_or(window::DEFAULT_BUDGET);
     // Who sets a budget is told by the preflight that the model takes less.
     let window = match options.budget {
         Some(_) => u64::MAX,
         None => window::room_for(sources.query, settings),
     };
-    let bytes = files
-        .iter()
-        .map(|(path, text)| chosen::HEADER + path.len() + text.len());
-    let all = tokens(bytes.sum());
-    let fits = all <= budget.min(window);
+    let most = budget.min(window);
+    let mut rollup = RollUp::default();
+    let mut gathered = Gathered::read(sources, options, &index, bytes(most), &mut rollup)?;
+    let named = rollup.left_out.iter();
+    let named = named.filter(|(path, _)| is_named(path, sources.query));
+    let named = named.map(|(path, why)| (path.clone(), why.reason().to_owned()));
+    rollup.unmet = named.collect();
+    let sizes = gathered.files.iter();
+    let sizes = sizes.map(|file| chosen::HEADER + file.path.len() + file.content.bytes);
+    let all = tokens(sizes.sum());
+    let fits = all <= most;
     let mut builder = Builder::default();
     if fits {
-        for (path, text) in &files {
-            // Its text was checked when it was read.
-            let _ = builder.add(path, text.as_bytes());
+        for (at, file) in gathered.files.iter().enumerate() {
+            if let Some(text) = gathered.text(at) {
+                // Its text was checked when it was read.
+                let _ = builder.add(&file.path, text.as_bytes());
+            }
         }
     } else {
-        let (chosen, too_large) = chosen::add(&mut builder, &files, sources, budget.min(window));
+        let (chosen, too_large) = chosen::add(&mut builder, &mut gathered, sources, most);
         rollup.unmet.extend(too_large);
         rollup.chosen = chosen;
-        rollup.candidates = files.len();
+        rollup.candidates = gathered.files.len();
+    }
+    if let Some(state) = sources.state.filter(|_| gathered.has_lost.get()) {
+        // A file changed meanwhile, or the index is not about these files.
+        WordIndex::remove(state);
+        let state = None;
+        return make(Sources { state, ..sources }, options, settings);
     }
     rollup.files = builder.files();
     rollup.text = builder.finish();
+    let shown = files(&rollup.text);
+    let with_key = shown.filter(|(_, text)| sources.redactor.finds_key(text.as_bytes()));
+    rollup.with_key = with_key.map(|(path, _)| path.to_owned()).collect();
     if fits {
         return Ok(rollup);
     }
+    let files = &gathered.files;
     if budget <= window {
-        rollup.context = Some(window::context(
-            rollup.files,
-            &files,
-            &rollup.text,
-            all,
-            settings,
-        ));
+        let text = &rollup.text;
+        rollup.context = Some(window::context(rollup.files, files, text, all, settings));
     } else {
-        rollup.about_size = Some(window::about(&files, all, window, settings));
+        rollup.about_size = Some(window::about(files, all, window, settings));
     }
     Ok(rollup)
-}
-
-/// Gives every wanted file to `take`; gives a roll-up without text that knows of those that were left out.
-fn read(
-    sources: Sources<'_>,
-    options: &Options,
-    mut take: impl FnMut(&str, &[u8]) -> Result<(), LeftOut>,
-) -> Result<RollUp, Failure> {
-    let Sources {
-        tree,
-        redactor,
-        query,
-        ..
-    } = sources;
-    let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
-    let is_wanted =
-        |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
-    let index = tree.index()?;
-    refuse_conflicts(&index)?;
-    let mut rollup = RollUp::default();
-    let on_disk = OnDisk::at(tree.root())
-        .map_err(|error| Failure::refused(error, "make the folder readable"))?;
-    let mut content = Vec::new();
-    for one in index.iter() {
-        let path = match (one.kind, one.path.to_str()) {
-            (Kind::Submodule, _) => continue,
-            (_, None) => {
-                rollup.not_utf8.push(one.path.to_owned());
-                continue;
-            }
-            (Kind::Link, Some(link)) => {
-                rollup.links.push(link.to_owned());
-                continue;
-            }
-            (Kind::File, Some(path)) if is_wanted(path) => path.to_owned(),
-            (Kind::File, Some(_)) => {
-                rollup.unwanted += 1;
-                continue;
-            }
-        };
-        let found = on_disk
-            .read(&path, &mut content)
-            .with_context(|| format!("cannot read {path}"))
-            .map_err(|error| {
-                Failure::refused(error, "make it readable, or stop tracking it with git")
-            })?;
-        match found {
-            Found::Content => {
-                match seen(&path, &content, query).and_then(|()| take(&path, &content)) {
-                    Err(why) => rollup.left_out.push((path, why)),
-                    Ok(()) if redactor.finds_key(&content) => rollup.with_key.push(path),
-                    Ok(()) => (),
-                }
-            }
-            Found::LeftOut(why) => rollup.left_out.push((path, why)),
-            Found::Link => rollup.links.push(path),
-            Found::Other => (),
-        }
-    }
-    let named = rollup
-        .left_out
-        .iter()
-        .filter(|(path, _)| code_commit_prompt::select::is_named(path, query));
-    rollup.unmet = named
-        .map(|(path, why)| (path.clone(), why.reason().to_owned()))
-        .collect();
-    Ok(rollup)
-}
-
-/// Whether a file is worth reading. What the query names is, noise or not.
-fn seen(path: &str, content: &[u8], query: &str) -> Result<(), LeftOut> {
-    let noise = std::str::from_utf8(content)
-        .ok()
-        .and_then(|text| noise(path, text));
-    noise
-        .filter(|_| !code_commit_prompt::select::is_named(path, query))
-        .map_or(Ok(()), Err)
-}
-
-/// A model would take both versions, and git's marks between them, for the code.
-fn refuse_conflicts(index: &Index) -> Result<(), Failure> {
-    let files = index.iter().filter(|one| one.is_conflicted);
-    let names: Vec<_> = files
-        .map(|one| printable_name(&one.path.to_string_lossy()))
-        .collect();
-    if names.is_empty() {
-        return Ok(());
-    }
-    let error = anyhow!("a merge left conflicts in {}", names.join(", "));
-    Err(Failure::refused(
-        error,
-        "resolve them, then mark them as resolved: git add FILE",
-    ))
 }
 
 impl RollUp {
@@ -228,7 +146,7 @@ impl RollUp {
 
     /// Writes it whole or not at all.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        write(path, self.text.as_bytes())
+        note::write(path, self.text.as_bytes())
     }
 
     /// How much it is.
@@ -329,10 +247,4 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
     }
     let first = phrases::first(names, NAMED_LINKS);
     output.warn(&format!("left out: {first} ({kind}: {})", names.len()));
-}
-
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    // Not synced: it can be made again.
-    let written = code_commit_dir::replace_with(path, |file| file.write_all(bytes));
-    written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -24,6 +24,7 @@ fn a_query_that_names_a_crate_of_this_project_fits_a_budget_and_is_shown_the_cra
             environment: &environment,
             redactor: &redactor,
             query,
+            state: None,
         };
         let options = Options {
             budget: Some(BUDGET),
@@ -59,6 +60,7 @@ fn without_a_budget_a_file_that_the_query_names_is_shown_whole_within_60_000_tok
             environment: &environment,
             redactor: &redactor,
             query,
+            state: None,
         };
         let rollup = make(sources, &Options::default(), &Settings::default())
             .unwrap_or_else(|_| panic!("no roll-up for {path}"));

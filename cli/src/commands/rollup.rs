@@ -26,11 +26,14 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let options = options(args, &settings);
     // Without a query, nothing is more important than what was changed lately.
     let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();
+    // Without an index, it takes longer.
+    let state = place::state(&tree).ok();
     let sources = Sources {
         tree: &tree,
         environment,
         redactor: &redactor,
         query: &query,
+        state: state.as_deref(),
     };
     let rollup = rollup::make(sources, &options, &settings)?;
     if let Some(missing) = rollup.empty() {

@@ -72,3 +72,4 @@ mod tree_model;
 mod typed;
 mod unfit;
 mod unlucky;
+mod word_index;

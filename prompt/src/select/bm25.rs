@@ -4,21 +4,27 @@
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
+use super::given::Counts;
+use super::rank::{add, at_of};
+
 /// A document: how much of each word it holds, and its length in words.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Document {
-    pub counts: Vec<f64>,
+    counts: Counts,
     pub length: f64,
 }
 
 impl Document {
     /// Adds the words of a part, which count `times` as much as others.
-    pub(crate) fn add(&mut self, counts: &[u32], length: f64, times: f64) {
-        self.counts.resize(counts.len(), 0.0);
-        for (sum, count) in self.counts.iter_mut().zip(counts) {
-            *sum += f64::from(*count) * times;
+    pub(crate) fn add(&mut self, counts: &[(u16, u32)], length: f64, times: u32) {
+        for (word, count) in counts {
+            let more = count.saturating_mul(times);
+            match self.counts.iter_mut().find(|(one, _)| one == word) {
+                Some((_, sum)) => *sum = sum.saturating_add(more),
+                None => self.counts.push((*word, more)),
+            }
         }
-        self.length += length * times;
+        self.length += length * f64::from(times);
     }
 }
 
@@ -26,8 +32,8 @@ impl Document {
 pub(crate) fn rarity(documents: &[Document], words: usize) -> Vec<f64> {
     let mut holding = vec![0.0; words];
     for document in documents {
-        for (sum, count) in holding.iter_mut().zip(&document.counts) {
-            *sum += if *count > 0.0 { 1.0 } else { 0.0 };
+        for (word, _) in &document.counts {
+            add(&mut holding, usize::from(*word), 1.0);
         }
     }
     let all = as_f64(documents.len());
@@ -43,11 +49,11 @@ pub(crate) fn scores(documents: &[Document], weights: &[f64]) -> Vec<f64> {
     let average = (total / as_f64(documents.len()).max(1.0)).max(1.0);
     let score = |document: &Document| {
         let norm = K1 * (1.0 - B + B * document.length / average);
-        document
+        let each = document
             .counts
             .iter()
-            .zip(weights)
-            .map(|(count, weight)| weight * count * (K1 + 1.0) / (count + norm))
+            .map(|(word, count)| (at_of(weights, usize::from(*word)), f64::from(*count)));
+        each.map(|(weight, count)| weight * count * (K1 + 1.0) / (count + norm))
             .sum()
     };
     documents.iter().map(score).collect()

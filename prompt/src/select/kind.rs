@@ -55,6 +55,9 @@ const TEST_FOLDERS: [&str; 8] = [
     "t",
 ];
 
+/// The words that say that a file is a test.
+const TESTS: [&str; 4] = ["test", "tests", "spec", "specs"];
+
 /// The name of a file without its folder and its ending.
 fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -72,16 +75,14 @@ pub(crate) fn of(path: &str) -> Kind {
         .rsplit('/')
         .skip(1)
         .any(|folder| TEST_FOLDERS.contains(&folder));
-    let is_test = is_test || subject(path) != words(path).concat();
-    let (stem, ending) = (
-        stem(path).to_ascii_lowercase(),
-        ending(path).to_ascii_lowercase(),
-    );
-    if NEWS.contains(&stem.as_str()) {
+    let is_test = is_test || without_test(path).is_some();
+    let (stem, ending) = (stem(path), ending(path));
+    let is_one = |all: &[&str], name: &str| all.iter().any(|one| one.eq_ignore_ascii_case(name));
+    if is_one(&NEWS, stem) {
         Kind::News
-    } else if PROSE.contains(&ending.as_str()) {
+    } else if is_one(&PROSE, ending) {
         Kind::Prose
-    } else if DATA.contains(&ending.as_str()) && (!ending.is_empty() || !is_test) {
+    } else if is_one(&DATA, ending) && (!ending.is_empty() || !is_test) {
         Kind::Data
     } else if is_test {
         Kind::Test
@@ -92,18 +93,29 @@ pub(crate) fn of(path: &str) -> Kind {
 
 /// What a test is named after: `scan` for `test_scan`, `scan.spec` and `ScanTest`. For another file, its own name.
 pub(crate) fn subject(path: &str) -> String {
-    let words = words(path);
-    let is_test = |word: &str| ["test", "tests", "spec", "specs"].contains(&word);
-    match words.as_slice() {
-        [rest @ .., word] | [word, rest @ ..] if !rest.is_empty() && is_test(word) => rest.concat(),
-        _ => words.concat(),
-    }
+    without_test(path).unwrap_or_else(|| stem(path).to_lowercase().replace(['-', '.', '_'], ""))
 }
 
-/// The words of a file's name, in lower case.
-fn words(path: &str) -> Vec<String> {
-    let words = stem(path).split(['-', '.']).flat_map(parts);
-    words.map(str::to_lowercase).collect()
+/// The other words of a name that says that it is a test.
+fn without_test(path: &str) -> Option<String> {
+    let (stem, is_test) = (stem(path), |word: &str| TESTS.contains(&word));
+    let begins = |part: &[u8]| {
+        [b"test", b"spec"]
+            .iter()
+            .any(|one| part.eq_ignore_ascii_case(*one))
+    };
+    // Few names have one of these, and the others need not be taken apart.
+    if !stem.as_bytes().windows(4).any(begins) {
+        return None;
+    }
+    let words = stem.split(['-', '.']).flat_map(parts);
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    match words.as_slice() {
+        [rest @ .., word] | [word, rest @ ..] if !rest.is_empty() && is_test(word) => {
+            Some(rest.concat())
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -24,17 +24,25 @@ pub(crate) enum Named {
 
 /// How the query names each file, if it does. A name stands alone: `lib.rs` is not in `glib.rs`, and `src/a` not in
 /// `src/ab`.
-pub(crate) fn named(files: &[File<'_>], query: &str) -> Vec<Option<Named>> {
+pub(crate) fn named(files: &[File], query: &str) -> Vec<Option<Named>> {
     let mut named = vec![None; files.len()];
-    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (at, file) in files.iter().enumerate() {
-        by_name.entry(name(file.path)).or_default().push(at);
-    }
-    for word in query.split(|c: char| !is_of_path(c)) {
-        let word = word
-            .trim_start_matches("./")
+    let words = query.split(|c: char| !is_of_path(c)).map(|word| {
+        word.trim_start_matches("./")
             .trim_start_matches(['/', '-'])
-            .trim_end_matches(['.', '/', '-']);
+            .trim_end_matches(['.', '/', '-'])
+    });
+    let names = words
+        .clone()
+        .flat_map(|word| [word, word.trim_end_matches(char::is_numeric)]);
+    let mut by_name: HashMap<&str, Vec<usize>> =
+        names.map(|word| (name(word), Vec::new())).collect();
+    for (at, file) in files.iter().enumerate() {
+        if let Some(places) = by_name.get_mut(name(&file.path)) {
+            places.push(at);
+        }
+    }
+    by_name.retain(|_, places| !places.is_empty());
+    for word in words {
         let word = if by_name.contains_key(name(word)) {
             word
         } else {
@@ -77,7 +85,7 @@ pub(crate) fn named(files: &[File<'_>], query: &str) -> Vec<Option<Named>> {
     named
 }
 
-fn by_folder(files: &[File<'_>], query: &str, named: &mut [Option<Named>]) {
+fn by_folder(files: &[File], query: &str, named: &mut [Option<Named>]) {
     for folder in query
         .split(|c: char| !is_of_path(c))
         .filter(|word| word.contains('/'))
@@ -88,7 +96,7 @@ fn by_folder(files: &[File<'_>], query: &str, named: &mut [Option<Named>]) {
                 .is_some_and(|rest| rest.starts_with('/'))
         };
         let below: Vec<usize> = (0..files.len())
-            .filter(|at| files.get(*at).is_some_and(|file| is_below(file.path)))
+            .filter(|at| files.get(*at).is_some_and(|file| is_below(&file.path)))
             .collect();
         for at in below.iter().filter(|_| below.len() <= MOST_OF_A_FOLDER) {
             if let Some(how) = named.get_mut(*at) {
@@ -135,7 +143,10 @@ mod tests {
             "src/glib.rs",
             ".ignore",
         ];
-        let files = paths.map(|path| File { path, text: "" });
+        let files = paths.map(|path| File {
+            path: path.to_owned(),
+            ..File::default()
+        });
         let found = named(&files, query);
         paths
             .into_iter()

@@ -15,6 +15,12 @@ use super::rank::{Ranking, Why, at_of};
 const OUTLINES: u64 = 18;
 const OUTLINES_OF_MANY: u64 = 6;
 const FEW: u64 = 10_000;
+/// Percent of a round for excerpts, and of the rounds past [`FEW`] tokens.
+const EXCERPTS: u64 = 5;
+const EXCERPTS_OF_MANY: u64 = 12;
+/// Excerpts are made of the best files only, and of those with more tokens than this.
+const MOST_EXCERPTS: usize = 8;
+const LARGE: u64 = 2_000;
 /// A round shows whole only this many files in a thousand of its tokens: the best, or small files would fill it.
 const WHOLE_A_THOUSAND: u64 = 6;
 /// How much the size of a file counts against its score, and the size below which it does not.
@@ -36,6 +42,8 @@ pub enum Form {
     Whole,
     /// The first lines of its definitions, with their numbers.
     Outline(String),
+    /// Its outline, and the lines that say most of what the query speaks of.
+    Excerpt(String),
 }
 
 /// A file that is shown.
@@ -60,12 +68,13 @@ pub struct Selection {
     pub too_large: Vec<(usize, u64)>,
 }
 
-/// What is shown of a file, with its tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Hidden,
-    Outlined(u64),
-    Whole(u64),
+/// How much is shown of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Nothing,
+    Outline,
+    Excerpt,
+    Whole,
 }
 
 /// The budget is spent.
@@ -77,10 +86,12 @@ pub(crate) fn plan(ranking: &Ranking<'_>, budget: u64, frame: usize) -> Selectio
     let mut selection = Selection::default();
     for at in ranking.order.iter().copied() {
         let why = ranking.why.get(at).copied().unwrap_or(Why::Words);
-        let (form, tokens) = match planner.state(at) {
-            State::Whole(tokens) => (Form::Whole, tokens),
-            State::Outlined(tokens) => (Form::Outline(planner.outline(at).to_owned()), tokens),
-            State::Hidden => continue,
+        let (part, tokens) = planner.state(at);
+        let form = match part {
+            Part::Whole => Form::Whole,
+            Part::Excerpt => Form::Excerpt(planner.excerpt(at).to_owned()),
+            Part::Outline => Form::Outline(planner.outline(at).to_owned()),
+            Part::Nothing => continue,
         };
         selection.shown.push(Shown {
             file: at,
@@ -89,7 +100,7 @@ pub(crate) fn plan(ranking: &Ranking<'_>, budget: u64, frame: usize) -> Selectio
             tokens,
         });
     }
-    let is_whole = |at: &usize| matches!(planner.state(*at), State::Whole(_));
+    let is_whole = |at: &usize| planner.state(*at).0 == Part::Whole;
     let lacking = planner.named.iter().filter(|at| !is_whole(at));
     selection.too_large = lacking.map(|at| (*at, planner.whole(*at))).collect();
     selection
@@ -102,21 +113,23 @@ struct Planner<'r> {
     named: Vec<usize>,
     /// The files in their order, and how much each is worth its size.
     worth: Vec<(usize, f64)>,
-    states: Vec<State>,
+    /// What is shown of each file, with its tokens.
+    states: Vec<(Part, u64)>,
     outlines: HashMap<usize, String>,
+    excerpts: HashMap<usize, String>,
     spent: u64,
 }
 
 impl<'r> Planner<'r> {
     fn new(ranking: &'r Ranking<'r>, frame: usize) -> Self {
-        let (states, outlines) = (vec![State::Hidden; ranking.files.len()], HashMap::new());
         let mut planner = Self {
             ranking,
             frame,
             named: Vec::new(),
             worth: Vec::new(),
-            states,
-            outlines,
+            states: vec![(Part::Nothing, 0); ranking.files.len()],
+            outlines: HashMap::new(),
+            excerpts: HashMap::new(),
             spent: 0,
         };
         let is_named =
@@ -142,19 +155,21 @@ impl<'r> Planner<'r> {
     fn run(&mut self, budget: u64) -> Result<(), Spent> {
         for round in rounds() {
             for at in self.named.clone() {
-                self.take(at, false, limit(round), budget)?;
-                self.take(at, true, limit(round), budget)?;
+                for part in [Part::Outline, Part::Excerpt, Part::Whole] {
+                    self.take(at, part, limit(round), budget)?;
+                }
             }
             let most = limit(round).min(self.room_beside_named(round));
             self.take_outlines(round, most, budget)?;
             if round < FEW {
                 continue;
             }
+            self.take_excerpts(round, most, budget)?;
             let best = usize::try_from(round * WHOLE_A_THOUSAND / 1000).unwrap_or(usize::MAX);
             let mut best: Vec<(usize, f64)> = self.worth.iter().copied().take(best).collect();
             best.sort_by(|one, other| other.1.total_cmp(&one.1));
             for (at, _) in best {
-                self.take(at, true, most, budget)?;
+                self.take(at, Part::Whole, most, budget)?;
             }
         }
         Ok(())
@@ -172,15 +187,33 @@ impl<'r> Planner<'r> {
             if room < SMALLEST_OUTLINE {
                 break;
             }
-            match self.state(at) {
-                State::Outlined(size) => room = room.saturating_sub(size),
-                State::Whole(_) => (),
-                State::Hidden => {
-                    if let Some(size) = self.outlined(at).filter(|size| *size <= room) {
-                        self.take(at, false, most, budget)?;
-                        room -= size;
-                    }
-                }
+            let (part, _) = self.state(at);
+            if part < Part::Whole
+                && let Some(size) = self.outlined(at)
+                && (part > Part::Nothing || size <= room)
+            {
+                self.take(at, Part::Outline, most, budget)?;
+                room = room.saturating_sub(size);
+            }
+        }
+        Ok(())
+    }
+
+    /// Excerpts of the best files that are large, for their part of a round. One that is shown whole later in the round
+    /// gives its room back.
+    fn take_excerpts(&mut self, round: u64, most: u64, budget: u64) -> Result<(), Spent> {
+        let percent = if round > FEW {
+            EXCERPTS_OF_MANY
+        } else {
+            EXCERPTS
+        };
+        let mut room = limit(round) * percent / 100;
+        for at in self.ranking.order.iter().copied().take(MOST_EXCERPTS) {
+            if self.state(at).0 < Part::Whole
+                && let Some(size) = self.excerpted(at).filter(|size| *size <= room)
+            {
+                self.take(at, Part::Excerpt, most, budget)?;
+                room -= size;
             }
         }
         Ok(())
@@ -201,17 +234,15 @@ impl<'r> Planner<'r> {
     }
 
     /// Shows a file, or more of it, if no more than `most` is spent then.
-    fn take(&mut self, at: usize, is_whole: bool, most: u64, budget: u64) -> Result<(), Spent> {
-        let old = match self.state(at) {
-            State::Hidden => 0,
-            State::Outlined(size) if is_whole => size,
-            State::Outlined(_) | State::Whole(_) => return Ok(()),
+    fn take(&mut self, at: usize, part: Part, most: u64, budget: u64) -> Result<(), Spent> {
+        let (shown, old) = self.state(at);
+        let new = match part {
+            Part::Whole => Some(self.whole(at)),
+            Part::Excerpt => self.excerpted(at),
+            Part::Outline => self.outlined(at),
+            Part::Nothing => None,
         };
-        let new = if is_whole {
-            Some(self.whole(at))
-        } else {
-            self.outlined(at)
-        };
+        let new = new.filter(|_| part > shown);
         let Some(new) = new.filter(|new| self.spent - old + new <= most) else {
             return Ok(());
         };
@@ -220,31 +251,45 @@ impl<'r> Planner<'r> {
         }
         self.spent = self.spent - old + new;
         if let Some(state) = self.states.get_mut(at) {
-            *state = if is_whole {
-                State::Whole(new)
-            } else {
-                State::Outlined(new)
-            };
+            *state = (part, new);
         }
         Ok(())
     }
 
-    fn state(&self, at: usize) -> State {
-        self.states.get(at).copied().unwrap_or(State::Hidden)
+    fn state(&self, at: usize) -> (Part, u64) {
+        self.states.get(at).copied().unwrap_or((Part::Nothing, 0))
     }
 
     /// The tokens of a file.
     fn whole(&self, at: usize) -> u64 {
         self.ranking.files.get(at).map_or(0, |file| {
-            tokens(file.text.len() + file.path.len() + self.frame)
+            tokens(file.content.bytes + file.path.len() + self.frame)
         })
     }
 
     /// The tokens of its outline, if it is worth showing.
     fn outlined(&mut self, at: usize) -> Option<u64> {
-        let (bytes, path) = (self.outline(at).len(), self.ranking.files.get(at)?.path);
+        let (bytes, path) = (self.outline(at).len(), &self.ranking.files.get(at)?.path);
         let size = tokens(bytes + path.len() + self.frame + OUTLINE_FRAME);
         (bytes > 0 && size * 2 <= self.whole(at)).then_some(size)
+    }
+
+    /// The tokens of an excerpt of a large file, if it is worth showing.
+    fn excerpted(&mut self, at: usize) -> Option<u64> {
+        let whole = Some(self.whole(at)).filter(|whole| *whole > LARGE)?;
+        let (bytes, path) = (self.excerpt(at).len(), &self.ranking.files.get(at)?.path);
+        let size = tokens(bytes + path.len() + self.frame + OUTLINE_FRAME);
+        (bytes > 0 && size * 2 <= whole).then_some(size)
+    }
+
+    /// With the outline.
+    fn excerpt(&mut self, at: usize) -> &str {
+        if !self.excerpts.contains_key(&at) {
+            let mut parts = vec![self.outline(at).to_owned(), self.ranking.excerpt(at)];
+            parts.retain(|part| !part.is_empty());
+            self.excerpts.insert(at, parts.join("\n"));
+        }
+        self.excerpts.get(&at).map_or("", String::as_str)
     }
 
     fn outline(&mut self, at: usize) -> &str {
@@ -278,23 +323,35 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{File, Form, Past, select};
+    use super::super::{Candidates, Counted, File, Form, Past, Selection, Words};
+    use super::Part;
+
+    fn select(texts: &[(String, String)], past: &[Past], query: &str, budget: u64) -> Selection {
+        let words = Words::of(query);
+        let file = |(path, text): &(String, String)| File {
+            path: path.clone(),
+            content: Counted::of(text, &words),
+        };
+        let files: Vec<File> = texts.iter().map(file).collect();
+        let candidates = Candidates {
+            files: &files,
+            words: &words,
+            text: &|at| texts[at].1.clone(),
+        };
+        super::super::select(candidates, past, query, budget, 14)
+    }
 
     fn text(lines: usize) -> String {
         (0..lines).map(|line| format!("fn scan_{line}() -> Vec<String> {{\n    // what it does\n    let mut found = Vec::new();\n    found\n}}\n")).collect()
     }
 
-    /// The form of each file at a budget.
-    fn forms(files: &[(String, String)], query: &str, budget: u64) -> BTreeMap<usize, bool> {
-        let files: Vec<File<'_>> = files
-            .iter()
-            .map(|(path, text)| File { path, text })
-            .collect();
+    /// How much is shown of each file at a budget.
+    fn forms(files: &[(String, String)], query: &str, budget: u64) -> BTreeMap<usize, Part> {
         let past = [Past {
             message: "scan faster".to_owned(),
             files: vec!["f1.rs".to_owned(), "f2.rs".to_owned()],
         }];
-        let selection = select(&files, &past, query, budget, 14);
+        let selection = select(files, &past, query, budget);
         assert!(
             selection
                 .shown
@@ -303,17 +360,19 @@ mod tests {
                 .sum::<u64>()
                 <= budget
         );
-        selection
-            .shown
-            .iter()
-            .map(|shown| (shown.file, shown.form == Form::Whole))
-            .collect()
+        let part = |form: &Form| match form {
+            Form::Whole => Part::Whole,
+            Form::Excerpt(_) => Part::Excerpt,
+            Form::Outline(_) => Part::Outline,
+        };
+        let shown = selection.shown.iter();
+        shown.map(|shown| (shown.file, part(&shown.form))).collect()
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
-        fn a_larger_budget_loses_no_file_and_makes_none_an_outline(
+        fn a_larger_budget_loses_no_file_and_shows_no_less_of_any(
             lines in prop::collection::vec(0_usize..120, 1..12),
             named in 0_usize..12,
             mut budgets in prop::collection::vec(0_u64..30_000, 2..6),
@@ -322,11 +381,30 @@ mod tests {
             budgets.sort_unstable();
             let all: Vec<_> = budgets.iter().map(|budget| forms(&files, &format!("scan f{named}.rs"), *budget)).collect();
             for (small, large) in all.iter().zip(all.iter().skip(1)) {
-                for (file, is_whole) in small {
-                    prop_assert!(large.get(file).is_some_and(|now| now >= is_whole), "{budgets:?}: {file}");
+                for (file, part) in small {
+                    prop_assert!(large.get(file).is_some_and(|now| now >= part), "{budgets:?}: {file}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn of_a_large_file_the_lines_are_shown_that_the_query_speaks_of() {
+        let mut file = text(160);
+        file.push_str("// the zebra\n");
+        file.push_str(&text(160));
+        let files: Vec<_> = (0..3)
+            .map(|at| (format!("f{at}.rs"), file.clone()))
+            .collect();
+        let selection = select(&files, &[], "The zebra", 10_000);
+        let shown = selection.shown.first().map(|shown| &shown.form);
+        let Some(Form::Excerpt(excerpt)) = shown else {
+            panic!("{shown:?}")
+        };
+        let lines: Vec<&str> = excerpt.lines().filter(|line| line.contains('|')).collect();
+        assert_eq!(lines.len(), 30, "{excerpt}");
+        assert_eq!(lines.first(), Some(&"787|    // what it does"));
+        assert!(lines.contains(&"801|// the zebra"), "{excerpt}");
     }
 
     #[test]
@@ -334,23 +412,18 @@ mod tests {
         let files: Vec<_> = (1..9)
             .map(|at| (format!("src/f{at}.rs"), text(at * at * 6)))
             .collect();
-        let list: Vec<File<'_>> = files
-            .iter()
-            .map(|(path, text)| File { path, text })
-            .collect();
         for budget in [1_000, 2_000, 5_000, 10_000, 20_000] {
-            for (at, file) in list.iter().enumerate() {
-                let selection =
-                    select(&list, &[], &format!("scan {} again", file.path), budget, 14);
+            for (at, (path, text)) in files.iter().enumerate() {
+                let selection = select(&files, &[], &format!("scan {path} again"), budget);
                 let is_whole = selection
                     .shown
                     .iter()
                     .any(|shown| shown.file == at && shown.form == Form::Whole);
                 let reported: Vec<usize> = selection.too_large.iter().map(|(at, _)| *at).collect();
                 assert_eq!(reported, if is_whole { vec![] } else { vec![at] });
-                let fits = super::super::tokens(file.text.len() + file.path.len() + 14)
+                let fits = super::super::tokens(text.len() + path.len() + 14)
                     <= budget * 3 / 4 - super::listed(budget);
-                assert!(is_whole || !fits, "{} at {budget}", file.path);
+                assert!(is_whole || !fits, "{path} at {budget}");
             }
         }
     }

@@ -70,7 +70,7 @@ fn document(commit: &Past, words: &Words) -> Document {
         .split_once('\n')
         .unwrap_or((&commit.message, ""));
     let mut document = Document::default();
-    for (text, times) in [(subject, 2.0), (body, 1.0)] {
+    for (text, times) in [(subject, 2), (body, 1)] {
         document.add(&words.count(text), as_f64(text.len()) / 6.0, times);
     }
     document
@@ -92,16 +92,15 @@ fn logarithmic(sums: Vec<f64>) -> Vec<f64> {
 }
 
 /// A test gets the score of what it tests, and the other way round.
-pub(crate) fn pairs(files: &[File<'_>], scores: &[f64]) -> Vec<f64> {
+pub(crate) fn pairs(files: &[File], kinds: &[Kind], scores: &[f64]) -> Vec<f64> {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
-        groups.entry(kind::subject(file.path)).or_default().push(at);
+        groups
+            .entry(kind::subject(&file.path))
+            .or_default()
+            .push(at);
     }
-    let is_test = |at: &usize| {
-        files
-            .get(*at)
-            .is_some_and(|file| kind::of(file.path) == Kind::Test)
-    };
+    let is_test = |at: &usize| kinds.get(*at) == Some(&Kind::Test);
     let mut pairs = vec![0.0; files.len()];
     for group in groups.values().filter(|group| group.len() < MOST_OF_A_NAME) {
         for at in group {
@@ -116,23 +115,20 @@ pub(crate) fn pairs(files: &[File<'_>], scores: &[f64]) -> Vec<f64> {
 }
 
 /// Files beside the best ones.
-pub(crate) fn folders(files: &[File<'_>], seeds: &Seeds) -> Vec<f64> {
-    let folder = |path: &'_ str| path.rsplit_once('/').map_or(0, |(folder, _)| folder.len());
-    let of = |file: &File<'_>| {
-        file.path
-            .get(..folder(file.path))
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let mut all: HashMap<String, (f64, f64)> = HashMap::new();
+pub(crate) fn folders(files: &[File], seeds: &Seeds) -> Vec<f64> {
+    let mut all: HashMap<&str, (f64, f64)> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
-        let (sum, size) = all.entry(of(file)).or_default();
+        let (sum, size) = all.entry(folder(file)).or_default();
         *sum += seeds.get(&at).copied().unwrap_or_default();
         *size += 1.0;
     }
-    let share = |file: &File<'_>| {
-        all.get(&of(file))
+    let share = |file: &File| {
+        all.get(folder(file))
             .map_or(0.0, |(sum, size)| sum / (2.0 + size).ln())
     };
     relative(files.iter().map(share).collect())
+}
+
+fn folder(file: &File) -> &str {
+    file.path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use super::given::Counts;
+
 /// Words that say nothing about code.
 const STOP: &str = " a about after again all also an and any are as at be because been before being but by can \
 cannot could did do does doing don done dont for from get gets had has have having here how however i if in into \
@@ -25,7 +27,7 @@ const LONGEST_ENDING: usize = 5;
 
 /// What is looked for.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub struct Words {
     search: Option<AhoCorasick>,
     words: Vec<Word>,
 }
@@ -42,7 +44,8 @@ pub(crate) struct Word {
 
 impl Words {
     /// The words of a query: stems of English words and of the parts of identifiers, and whole identifiers.
-    pub(crate) fn of(query: &str) -> Self {
+    #[must_use]
+    pub fn of(query: &str) -> Self {
         let mut found: HashMap<(String, bool), (usize, f64)> = HashMap::new();
         for (number, line) in query.lines().enumerate() {
             let weight = if number == 0 { 1.0 } else { 0.5 };
@@ -90,19 +93,49 @@ impl Words {
     }
 
     /// How often each word is in a text.
-    pub(crate) fn count(&self, text: &str) -> Vec<u32> {
+    pub(crate) fn count(&self, text: &str) -> Counts {
         let mut counts = vec![0; self.words.len()];
-        let Some(search) = &self.search else {
-            return counts;
-        };
-        for found in search.find_overlapping_iter(text) {
-            let at = found.pattern().as_usize();
-            let Some((word, count)) = self.words.get(at).zip(counts.get_mut(at)) else {
-                continue;
-            };
-            *count += u32::from(word.stands(text.as_bytes(), found.start(), found.end()));
+        for (at, _) in self.places(text) {
+            if let Some(count) = counts.get_mut(usize::from(at)) {
+                *count += 1;
+            }
         }
-        counts
+        let all = (0..).zip(counts);
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// How often each word is in each line that has one, the lines by their numbers from 0.
+    #[expect(
+        clippy::naive_bytecount,
+        reason = "compilers make vector code of it, and lines are short"
+    )]
+    pub(crate) fn count_in_lines(&self, text: &str) -> Vec<(usize, Counts)> {
+        let (mut line, mut searched) = (0, 0);
+        let mut found: Vec<(usize, Counts)> = Vec::new();
+        for (word, end) in self.places(text) {
+            let passed = text.as_bytes().get(searched..end).unwrap_or_default();
+            line += passed.iter().filter(|byte| **byte == b'\n').count();
+            searched = end;
+            match found.last_mut().filter(|(last, _)| *last == line) {
+                Some((_, counts)) => counts.push((word, 1)),
+                None => found.push((line, vec![(word, 1)])),
+            }
+        }
+        found
+    }
+
+    /// Each word that a text has, and where it ends, in that order.
+    fn places(&self, text: &str) -> impl Iterator<Item = (u16, usize)> {
+        let search = self.search.iter();
+        let found = search.flat_map(move |search| search.find_overlapping_iter(text));
+        found.filter_map(move |found| {
+            let at = found.pattern().as_usize();
+            let is_word = self
+                .words
+                .get(at)?
+                .stands(text.as_bytes(), found.start(), found.end());
+            is_word.then_some((u16::try_from(at).ok()?, found.end()))
+        })
     }
 }
 
@@ -170,7 +203,9 @@ pub(crate) fn parts(word: &str) -> impl Iterator<Item = &str> {
 }
 
 fn humps(word: &str) -> impl Iterator<Item = &str> {
-    let chars: Vec<(usize, char)> = word.char_indices().collect();
+    let has_humps = word.contains(char::is_uppercase);
+    let chars = word.char_indices().filter(|_| has_humps);
+    let chars: Vec<(usize, char)> = chars.collect();
     let is_start = |at: usize| {
         let upper = |at: usize| chars.get(at).is_some_and(|(_, c)| c.is_uppercase());
         let lower = |at: usize| chars.get(at).is_some_and(|(_, c)| c.is_lowercase());
@@ -215,12 +250,10 @@ mod tests {
     fn check(query: &str, text: &str) -> String {
         let words = Words::of(query);
         let counts = words.count(text);
-        let both = words
-            .words()
-            .iter()
-            .zip(counts)
-            .filter(|(_, count)| *count > 0);
-        both.map(|(word, count)| format!("{} {count}", word.stem))
+        let stem = |at: u16| &words.words()[usize::from(at)].stem;
+        counts
+            .into_iter()
+            .map(|(at, count)| format!("{} {count}", stem(at)))
             .collect::<Vec<_>>()
             .join(", ")
     }

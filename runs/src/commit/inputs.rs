@@ -123,11 +123,13 @@ impl Sources<'_> {
         let options = old
             .as_ref()
             .map_or_else(|| Options::of(self.settings), |old| old.options.clone());
+        let state = self.tree.state_place().ok();
         let sources = rollup::Sources {
             tree: self.tree,
             environment: self.environment,
             redactor: self.redactor,
             query,
+            state: state.as_deref(),
         };
         let rollup = rollup::make(sources, &options, self.settings)?;
         if let Some(missing) = rollup.empty() {
@@ -177,7 +179,7 @@ impl Ready {
             window::tell_of_theirs(&self.task.codebase.text, settings, output);
             return Ok(());
         };
-        if old.as_ref().is_some_and(|old| old.is(rollup)) {
+        if old.as_ref().is_some_and(|old| old.is(&rollup.text)) {
             rollup.context.iter().for_each(|line| output.note(line));
             return Ok(());
         }

@@ -1,12 +1,13 @@
 //! The note beside a roll-up: whether it is ours, and how to make it anew.
 
+use std::io::Write as _;
 use std::path::Path;
 
+use anyhow::Context as _;
 use code_commit_logging::sha256_hex;
 use code_commit_settings::{Pattern, Settings};
 use serde::{Deserialize, Serialize};
 
-use super::RollUp;
 use crate::preflight::CODE_ROLLUP;
 
 const NOTE: &str = "agent-config/codeRollup.json";
@@ -60,7 +61,7 @@ pub(super) fn store(root: &Path, text: &str, options: &Options) -> anyhow::Resul
         replaces,
         options: options.clone(),
     };
-    super::write(
+    write(
         &root.join(NOTE),
         format!("{}\n", serde_json::to_string_pretty(&note)?).as_bytes(),
     )
@@ -93,14 +94,21 @@ impl Stored {
     }
 
     /// Whether this one has the same text.
-    pub fn is(&self, other: &RollUp) -> bool {
-        self.sha256 == sha256_hex(other.text.as_bytes())
+    pub fn is(&self, other: &str) -> bool {
+        self.sha256 == sha256_hex(other.as_bytes())
     }
+}
+
+pub(super) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    // Not synced: it can be made again.
+    let written = code_commit_dir::replace_with(path, |file| file.write_all(bytes));
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rollup::RollUp;
 
     #[test]
     fn a_roll_up_stays_ours_when_the_program_is_killed_between_its_note_and_itself() {
@@ -116,9 +124,9 @@ mod tests {
         made("one").keep(root.path(), &options(1)).unwrap();
         store(root.path(), "two", &options(2)).unwrap();
         let stored = Stored::ours(root.path()).unwrap();
-        assert!(stored.is(&made("one")) && stored.options == options(2));
+        assert!(stored.is("one") && stored.options == options(2));
         made("two").keep(root.path(), &options(2)).unwrap();
-        assert!(Stored::ours(root.path()).unwrap().is(&made("two")));
+        assert!(Stored::ours(root.path()).unwrap().is("two"));
         made("by hand")
             .write(&root.path().join(CODE_ROLLUP))
             .unwrap();

@@ -1,6 +1,6 @@
 //! What a roll-up takes of its model's window, and what it costs.
 
-use code_commit_prompt::select::tokens;
+use code_commit_prompt::select::{File, tokens};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::Settings;
 
@@ -20,12 +20,7 @@ pub(super) fn room_for(query: &str, settings: &Settings) -> u64 {
 }
 
 /// That the first model does not take all files.
-pub(super) fn about(
-    files: &[(String, String)],
-    all: u64,
-    room: u64,
-    settings: &Settings,
-) -> String {
+pub(super) fn about(files: &[File], all: u64, room: u64, settings: &Settings) -> String {
     format!(
         "all files have {}, so there is a budget: {} tokens, the window of {} less its reply; the largest are {}",
         phrases::count(all, "token"),
@@ -38,7 +33,7 @@ pub(super) fn about(
 /// What a budget has left of so many files, which have `all` tokens.
 pub(super) fn context(
     shown: usize,
-    files: &[(String, String)],
+    files: &[File],
     text: &str,
     all: u64,
     settings: &Settings,
@@ -70,10 +65,10 @@ fn size(text: &str, settings: &Settings) -> String {
     format!("{}{cost}", phrases::count(tokens, "token"))
 }
 
-fn largest(files: &[(String, String)]) -> String {
+fn largest(files: &[File]) -> String {
     let mut files: Vec<_> = files
         .iter()
-        .map(|(path, text)| (tokens(text.len()), path))
+        .map(|file| (tokens(file.content.bytes), &file.path))
         .collect();
     files.sort_by(|one, other| other.cmp(one));
     let named = files.iter().take(NAMED);
