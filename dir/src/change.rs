@@ -181,14 +181,21 @@ impl Folder {
 
     /// Syncs everything below this folder: with its whole file system, or one by one on FUSE.
     pub fn sync_all(&self) -> io::Result<()> {
-        if !self.is_fuse()? {
-            return self.sync_file_system();
+        if self.is_fuse()? {
+            self.sync_each()
+        } else {
+            self.sync_file_system()
         }
-        for (name, kind) in self.entries()? {
+    }
+
+    fn sync_each(&self) -> io::Result<()> {
+        for (name, _) in self.entries()? {
             let name = OsStr::from_bytes(&name);
-            if kind.is_dir() {
-                self.open_in(name)?.sync_all()?;
-            } else if kind.is_file() {
+            let stat = self.stat(name)?;
+            let kind = stat.map(|stat| FileType::from_raw_mode(stat.st_mode));
+            if kind == Some(FileType::Directory) {
+                self.open_in(name)?.sync_each()?;
+            } else if kind == Some(FileType::RegularFile) {
                 self.open_file(name)?.sync_all()?;
             }
         }
@@ -217,4 +224,30 @@ pub(crate) fn lacks(error: Errno) -> bool {
         error,
         Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_by_one_files_and_folders_are_synced_whatever_lies_between() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = Folder::open(scratch.path()).unwrap();
+        folder.make_folder("below", 0o700).unwrap();
+        let below = folder.open_in("below").unwrap();
+        for folder in [&folder, &below] {
+            folder.create_file("file", 0o200).unwrap();
+            folder
+                .make_link("link", &CString::new("/none").unwrap())
+                .unwrap();
+            folder.make_fifo("pipe", 0o600).unwrap();
+        }
+        folder.sync_each().unwrap();
+        assert!(is_one_file_system(
+            scratch.path(),
+            &scratch.path().join("below")
+        ));
+        assert!(!is_one_file_system(scratch.path(), Path::new("/proc")));
+    }
 }

@@ -63,7 +63,7 @@ fn a_file_that_somebody_has_written_since_is_left_and_the_old_one_is_kept() {
 #[test]
 fn a_folder_that_became_a_symlink_is_not_followed() {
     let tree = tree();
-    interrupt(&tree, "sync the touched folders", 1);
+    interrupt(&tree, "commit", 1);
     let outside = tree.scratch.path().join("outside");
     fs::rename(tree.root.join("d"), &outside).unwrap();
     std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
