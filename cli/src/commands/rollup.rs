@@ -27,7 +27,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     // Without a query, nothing is more important than what was changed lately.
     let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();
     // Without an index, it takes longer.
-    let state = place::state(&tree).ok();
+    let state = tree.state_place().ok();
     let sources = Sources {
         tree: &tree,
         environment,

@@ -42,7 +42,10 @@ fn an_index_is_made_used_brought_up_to_date_and_made_again_when_damaged() {
         fs::read_to_string(root.join("agent-config/codeRollup.txt")).unwrap()
     };
 
-    // `with_files` was the first use.
+    rolled_up("no run has made the folder of state");
+    assert!(!index.exists());
+    fs::create_dir(root.join(".git/code-commit")).unwrap();
+    rolled_up("first use");
     let empty = fs::metadata(&index).unwrap().len();
     let without = rolled_up("word_77");
     assert!(without.contains("FILE src/d0/m77.rs"), "{without}");
