@@ -198,6 +198,12 @@ impl MarkerLine<'_> {
     pub(crate) fn is_fence(&self) -> bool {
         !self.glued && !self.is_underline()
     }
+
+    /// Whether a token that ended the turn of a model was left out.
+    pub(crate) fn has_turn_end(&self, text: &str) -> bool {
+        let said = slice(text, &self.line).trim_end();
+        !self.glued && self.span.end < self.line.start + said.len()
+    }
 }
 
 /// Every marker line of a text in order, found in one pass. Includes lines that end in `^^^end`,

@@ -36,9 +36,19 @@ impl Openers {
         let Some(end) = last_newline else {
             return Vec::new();
         };
-        let lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
+        let text = text.get(..end).unwrap_or_default();
+        let lines = MarkerLines::starting(text, self.read);
         self.read = end;
-        lines.filter_map(|line| self.step(&line)).collect()
+        let mut found = Vec::new();
+        for line in lines {
+            if line.has_turn_end(text) {
+                // It counts only at the end of a reply, so the line is read again when more has arrived.
+                self.read = line.line.start;
+                break;
+            }
+            found.extend(self.step(&line));
+        }
+        found
     }
 
     /// Where blocks begin and end, by the same rules as `parse`, without error handling, and without

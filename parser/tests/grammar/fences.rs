@@ -426,6 +426,16 @@ fn hostile_shapes_are_read_in_one_pass() {
 }
 
 #[test]
+fn a_token_that_ends_a_turn_ends_a_block_only_at_the_end_of_a_stream() {
+    let (mut openers, text) = (
+        code_commit_parser::partial::Openers::default(),
+        "^^^end</s>\n",
+    );
+    assert!(openers.read(text).is_empty());
+    assert_eq!(openers.read(&format!("{text}\na\n")), ["end</s>"]);
+}
+
+#[test]
 fn a_growing_text_is_read_by_the_same_rules() {
     let mut openers = code_commit_parser::partial::Openers::default();
     let text = "^^^a\n\u{feff}^^^no\n^^^end\n\u{feff}^^^no\n&&&start\n&&&end\n^^^^b\n^^^no\n^^^^end\n^^^`no`\n^^^c\n^^^d\n^^^no";
