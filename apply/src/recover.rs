@@ -66,8 +66,8 @@ pub(crate) fn recover_with(
     if let Some(journal) = read(MANIFEST)? {
         let root = find_root(lock, &journal, &bearings, root)?;
         if !is_complete(&journal, &txn, &root.folder).map_err(RecoverError::io(&path))? {
-            let journal = (&journal, MANIFEST);
-            return roll_back(lock, &txn, journal, &root.folder, steps).map(Recovery::RolledBack);
+            return roll_back(lock, &txn, &journal, MANIFEST, &root.folder, steps)
+                .map(Recovery::RolledBack);
         }
         let undo = undo_folder(lock, &bearings, &root);
         let finished = finish::finish(lock, &txn, &journal, &root.folder, undo.as_deref(), steps)?;
@@ -86,8 +86,8 @@ pub(crate) fn recover_with(
     };
     if let Some((journal, name)) = journal {
         let root = find_root(lock, &journal, &bearings, root)?;
-        let journal = (&journal, name);
-        return roll_back(lock, &txn, journal, &root.folder, steps).map(Recovery::RolledBack);
+        return roll_back(lock, &txn, &journal, name, &root.folder, steps)
+            .map(Recovery::RolledBack);
     }
     discard(lock, steps).map_err(RecoverError::io(path))?;
     Ok(Recovery::Nothing)
@@ -98,7 +98,8 @@ pub(crate) fn recover_with(
 pub(crate) fn roll_back(
     lock: &Lock,
     txn: &Folder,
-    (journal, record): (&Journal, &str),
+    journal: &Journal,
+    record: &str,
     root: &Arc<Folder>,
     steps: Steps<'_>,
 ) -> Result<RolledBack, RecoverError> {
@@ -163,7 +164,7 @@ impl Touched {
     }
 }
 
-/// Whether the tree has every change of a committed transaction: a power cut may have kept the commit and lost a rename.
+/// Whether the tree has every change of a committed transaction. A power cut may have kept the commit and lost a rename.
 fn is_complete(journal: &Journal, txn: &Folder, root: &Arc<Folder>) -> io::Result<bool> {
     for (number, entry) in journal.entries.iter().enumerate() {
         let is_missing = match (entry.change.action, &entry.old) {

@@ -66,7 +66,8 @@ pub(crate) fn run(
         let undone = recover::roll_back(
             site.lock,
             &transaction.txn,
-            (&transaction.journal, JOURNAL),
+            &transaction.journal,
+            JOURNAL,
             &site.root,
             transaction.steps,
         );
@@ -324,7 +325,7 @@ impl Transaction<'_, '_> {
     }
 }
 
-/// Syncs everything in the transaction's folder and the names in others of its file system, in any order.
+/// Syncs everything in the transaction's folder, and the names in other folders of the same file system, in any order.
 fn wait(txn: &Folder, others: &[&Folder]) -> io::Result<()> {
     if txn.is_fuse()? {
         sync_all(others, |folder| folder.sync())?;

@@ -157,7 +157,7 @@ impl Live<Apply> for CommitWorld<'_> {
         };
         let (state, rules) = (self.rules.lock.state(), &self.rules);
         let take_in = || rules.take_in(reply, shown, &undo);
-        let taken = self.record.synced_by((state, &undo), take_in)??;
+        let taken = self.record.synced_by(state, &undo, take_in)??;
         self.account.recorded(folder.path())?;
         match taken {
             Intake::Applied {

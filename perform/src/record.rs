@@ -51,7 +51,7 @@ impl std::fmt::Debug for Record {
     }
 }
 
-/// Whoever stops the run, what was paid for stays.
+/// A run that is interrupted leaves the last paid answer on disk, too.
 impl Drop for Record {
     fn drop(&mut self) {
         if self.unsynced.is_paid {
@@ -162,7 +162,8 @@ impl Record {
     /// record that is on it need not be waited for on its own.
     pub fn synced_by<T>(
         &mut self,
-        (state, undo): (&Path, &Path),
+        state: &Path,
+        undo: &Path,
         change: impl FnOnce() -> T,
     ) -> Result<T, RecordError> {
         if undo.exists() || !is_one_file_system(self.folder().path(), state) {

@@ -57,7 +57,7 @@ pub struct WorkTree {
     known: Arc<Known>,
 }
 
-/// What was looked up once.
+/// Looked up on first use, then shared by all clones.
 #[derive(Default)]
 struct Known {
     named: OnceLock<Vec<PathBuf>>,

@@ -213,10 +213,13 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         noted => noted.with_context(|| format!("cannot read {}", note.display()))?,
     };
-    // A power cut has left a part of it, before anything was on the disk of what a command changed.
+    let remove = || {
+        let removed = code_commit_dir::remove(&note);
+        removed.with_context(|| format!("cannot remove {}", note.display()))
+    };
+    // Torn by a power cut before the first sync of its run.
     if noted.is_empty() || noted.contains(&0) {
-        return Ok(code_commit_dir::remove(&note)
-            .with_context(|| format!("cannot remove {}", note.display()))?);
+        return Ok(remove()?);
     }
     let UnderWay { root, run } = serde_json::from_slice(&noted)
         .with_context(|| format!("cannot understand {}", note.display()))
@@ -237,8 +240,7 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
             settle_run(lock, &state, &tree, &run, host)?;
         }
     }
-    Ok(code_commit_dir::remove(&note)
-        .with_context(|| format!("cannot remove {}", note.display()))?)
+    Ok(remove()?)
 }
 
 fn settle_run(

@@ -36,7 +36,7 @@ impl Rules {
             });
         }
         if let Some(more) = paths.len().checked_sub(MOST).filter(|more| *more > 0) {
-            let message = format!("{more} more cannot be shown: {MOST} files are, at most.");
+            let message = format!("{more} more cannot be shown: the limit is {MOST} files.");
             problems.push(Problem::new(NEEDED, message));
         }
         let lines = problems.iter().map(|one| format!("- {}\n", one.message));

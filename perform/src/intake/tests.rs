@@ -470,7 +470,7 @@ fn a_reply_may_ask_for_files_of_the_list_and_for_no_others() {
     };
     assert_eq!(shown, [("long.rs".to_owned(), "long\n".to_owned())]);
     assert!(
-        report.ends_with("- 3 more cannot be shown: 20 files are, at most.\n"),
+        report.ends_with("- 3 more cannot be shown: the limit is 20 files.\n"),
         "{report}"
     );
 }

@@ -296,7 +296,7 @@ impl OrderWorld<'_> {
         };
         let (state, rules) = (self.rules.lock.state(), &self.rules);
         let take_in = || rules.take_in_proposal(reply, shown, &undo);
-        Ok(match self.record.synced_by((state, &undo), take_in)?? {
+        Ok(match self.record.synced_by(state, &undo, take_in)?? {
             Taken::Written {
                 touched,
                 applied,

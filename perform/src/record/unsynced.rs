@@ -35,7 +35,7 @@ impl Default for Unsynced {
 }
 
 impl Unsynced {
-    /// Of a record whose file system was synced.
+    /// For a record whose file system was just synced.
     pub(super) fn nothing() -> Self {
         Self {
             has_files: false,

@@ -25,7 +25,7 @@ const LEFT_OUT: [LeftOut; 4] = [
     LeftOut::HoldsSecret(""),
 ];
 
-/// What all segments know, for the words of one query.
+/// The contents of all segments, counted for the words of one query.
 #[derive(Debug, Default)]
 pub struct Index {
     known: HashMap<Vec<u8>, Result<Counted, LeftOut>>,
@@ -59,7 +59,7 @@ struct Stored<'s> {
 }
 
 impl Index {
-    /// Adds what a segment knows. `None` if it is none.
+    /// Adds the contents of a segment. `None` if the bytes are not a segment.
     pub fn add(&mut self, segment: &[u8], words: &Words) -> Option<()> {
         let stored: Stored<'_> = postcard::from_bytes(segment).ok()?;
         let mut counts: Vec<Counts> = vec![Counts::new(); stored.blobs.len()];
@@ -163,7 +163,7 @@ impl Segment {
     }
 }
 
-/// Whether no word of a query can have this byte; of a character that is not ASCII it can have all.
+/// Whether the byte separates words. Bytes of characters outside ASCII never do.
 fn is_between(byte: u8) -> bool {
     byte.is_ascii() && !byte.is_ascii_alphanumeric() && byte != b'_'
 }

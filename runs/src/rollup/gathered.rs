@@ -39,7 +39,8 @@ pub(super) struct Gathered {
 type Wanted<'i> = (&'i str, Option<&'i [u8]>);
 
 impl Gathered {
-    /// Reads what it must, and tells the roll-up what is left out. Keeps the texts if they have at most `most` bytes.
+    /// Reads what the index does not know, and adds the files left out to the roll-up. Keeps the texts if they have at most
+    /// `most` bytes.
     pub(super) fn read(
         sources: Sources<'_>,
         options: &Options,
@@ -77,8 +78,8 @@ impl Gathered {
             addition = known.addition(state, fresh, wanted.len());
             gathered.history = Some(history);
         }
-        let asked = (sources.query, most);
-        let addition = gathered.take_all(&wanted, &known.index, addition, asked, rollup)?;
+        let query = sources.query;
+        let addition = gathered.take_all(&wanted, &known.index, addition, query, most, rollup)?;
         if let Some((addition, state)) = addition.zip(state) {
             addition.keep(state);
         }
@@ -91,7 +92,8 @@ impl Gathered {
         wanted: &[Wanted<'_>],
         known: &Index,
         mut addition: Option<Addition>,
-        (query, most): (&str, usize),
+        query: &str,
+        most: usize,
         rollup: &mut RollUp,
     ) -> Result<Option<Addition>, Failure> {
         let (mut content, mut bytes) = (Vec::new(), 0);

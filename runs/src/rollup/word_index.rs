@@ -16,11 +16,11 @@ use tempfile::NamedTempFile;
 
 /// Its name in the state folder.
 const NAME: &str = "words";
-/// It begins so; another edition begins in another way.
+/// The first bytes of the file. A later format has other ones.
 const MAGIC: &[u8] = b"code-commit words 1\n";
 /// A larger one is not made, and not read.
 const MOST_BYTES: u64 = 256 << 20;
-/// What is new is appended when it is one of so many files.
+/// New contents are appended once there is one for this many files.
 const PART: usize = 64;
 
 /// What the index knows; nothing if there is none.
@@ -53,8 +53,8 @@ impl WordIndex {
         }
     }
 
-    /// Begins to add this many contents of this many files, if it is time for that. Fails where there is no state folder:
-    /// who only looks makes none.
+    /// Begins to add `fresh` contents of a tree of `files` files; `None` if there are too few of them, or if there is no state
+    /// folder: commands that only read do not create one.
     pub(super) fn addition(
         &mut self,
         state: &Path,
@@ -83,7 +83,7 @@ impl WordIndex {
         None
     }
 
-    /// Throws it away.
+    /// Deletes it.
     pub(super) fn remove(state: &Path) {
         // Where it cannot be removed, all files are read each time.
         let _ = code_commit_dir::remove(&state.join(NAME));
@@ -118,7 +118,7 @@ impl Addition {
     }
 }
 
-/// Against what a disk or a killed writer has left; who may write to the state folder can do worse.
+/// Detects damage by a disk or a killed writer. It is no defence: whoever may write to the state folder can do worse.
 fn checksum(segment: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(segment);
