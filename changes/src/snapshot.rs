@@ -253,9 +253,12 @@ impl<'l> Look<'l> {
             tracked: 0..self.tracked.len(),
         };
         let mut parts = self.list(&Arc::new(first))?;
-        for _ in 0..SHARED_DEPTH {
+        let folders = |parts: &[Part]| {
             let is_folder = |part: &&Part| matches!(part, Part::Folder(_));
-            if (1..SHARED).contains(&parts.iter().filter(is_folder).count()) {
+            parts.iter().filter(is_folder).count()
+        };
+        for _ in 0..SHARED_DEPTH {
+            if (1..SHARED).contains(&folders(&parts)) {
                 let inner = parts.into_iter().map(|part| match part {
                     Part::Folder(todo) => self.enter(todo),
                     found @ Part::Found { .. } => Ok(vec![found]),
@@ -266,6 +269,9 @@ impl<'l> Look<'l> {
                     .flatten()
                     .collect();
             }
+        }
+        if folders(&parts) < SHARED {
+            return self.all_of(parts);
         }
         self.share(parts)
     }

@@ -300,13 +300,18 @@ impl Prices {
 pub fn window_of(model: &str) -> u64 {
     let name = model.rsplit('/').next().unwrap_or_default();
     let name = name.to_ascii_lowercase();
-    let windows: BTreeMap<String, u64> = toml::from_str(WINDOWS).unwrap_or_default();
-    let known = windows
-        .iter()
-        .filter(|(begins, _)| name.starts_with(*begins));
-    known
+    windows()
+        .filter(|(begins, _)| name.starts_with(begins))
         .max_by_key(|(begins, _)| begins.len())
-        .map_or(USUAL_WINDOW, |(_, window)| *window)
+        .map_or(USUAL_WINDOW, |(_, window)| window)
+}
+
+/// How the names of models begin, with their windows: TOML in its simplest form, a key and a number a line.
+fn windows() -> impl Iterator<Item = (&'static str, u64)> {
+    WINDOWS.lines().filter_map(|line| {
+        let (begins, window) = line.strip_prefix('"')?.split_once("\" = ")?;
+        Some((begins, window.parse().ok()?))
+    })
 }
 
 /// Whether `name` is `prefix`, possibly with a version: `gemini-3.8-flash-001` is,

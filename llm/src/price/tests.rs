@@ -224,4 +224,7 @@ fn the_window_of_a_model_is_that_of_the_longest_name_it_begins_with() {
     assert_eq!(window_of("grok-4-fast-reasoning"), 2_000_000);
     assert_eq!(window_of("a model of next year"), 128_000);
     assert_eq!(window_of(""), 128_000);
+    let table: BTreeMap<String, u64> = toml::from_str(WINDOWS).unwrap();
+    let read = windows().map(|(begins, window)| (begins.to_owned(), window));
+    assert_eq!(read.collect::<BTreeMap<_, _>>(), table);
 }
