@@ -239,7 +239,7 @@ fn finished(scene: &Scene) -> usize {
 
 #[test]
 fn an_array_under_faults_loses_nothing_and_its_money_is_the_vendors() {
-    let (orders, faults) = (size("GATEWAY_ORDERS", 40), size("GATEWAY_FAULTS", 14));
+    let (orders, faults) = (size("GATEWAY_ORDERS", 24), size("GATEWAY_FAULTS", 7));
     let usage =
         json!({ "promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100 });
     let usage = Some(usage);
