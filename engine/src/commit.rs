@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Changed, Ended, Problem, Reply, Request, Text};
+use crate::{Answer, Changed, Durability, Ended, Problem, Reply, Request, Text};
 
 /// The code of the warning that a reply changed a file which the build names.
 pub const GRADER: &str = "grader";
@@ -221,7 +221,7 @@ pub struct Restored {
 }
 
 impl Answer for Restored {
-    fn is_synced(&self) -> bool {
-        true
+    fn durability(&self) -> Durability {
+        Durability::Now
     }
 }

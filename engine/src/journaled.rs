@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Answer, Digest, Event, Harness, Outcome, Request, Stops, Text};
+use crate::{Answer, Digest, Durability, Event, Harness, Outcome, Request, Stops, Text};
 
 /// A request and its answer, as the journal has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub trait World {
     /// # Errors
     ///
     /// Fails if it is not on disk afterwards.
-    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Self::Fault>;
+    fn record(&mut self, entry: &Recorded, durability: Durability) -> Result<(), Self::Fault>;
 
     /// Reads back a text that the journal names.
     ///
@@ -282,7 +282,7 @@ impl<R: Request, W: Live<R>> Harness<R> for Journaled<W> {
         let Some(recorded) = self.recorded.pop_front() else {
             let answer = self.world.perform(&request)?;
             let entry = Recorded::of(&request, &answer).map_err(unreadable::<R, _>)?;
-            self.world.record(&entry, answer.is_synced())?;
+            self.world.record(&entry, answer.durability())?;
             return Ok(answer);
         };
         self.compare(&recorded, &request)?;

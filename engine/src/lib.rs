@@ -33,7 +33,7 @@ pub use order::{
     Write, WriteAnswer, Written,
 };
 pub use outcome::{Cause, HoldsFor, Outcome};
-pub use request::{Answer, Harness, Request, Stops};
+pub use request::{Answer, Durability, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};
 pub use text::{Digest, Text, digest};
 pub use vocabulary::Problem;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use code_commit_model::{Attempt, Finish, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Cause, Request, Stored, Text, digest};
+use crate::{Answer, Cause, Durability, Request, Stored, Text, digest};
 
 /// Send a prompt to the model.
 #[derive(Debug, Clone, Serialize)]
@@ -61,8 +61,11 @@ impl Answer for AskAnswer {
     }
 
     /// A reply was paid for.
-    fn is_synced(&self) -> bool {
-        matches!(self, Self::Answered(_))
+    fn durability(&self) -> Durability {
+        match self {
+            Self::Answered(_) => Durability::BeforeNext,
+            Self::Unanswered(_) => Durability::Later,
+        }
     }
 }
 

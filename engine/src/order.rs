@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Changed, Ended, Problem, Reply, Request, Stored, digest};
+use crate::{Answer, Changed, Durability, Ended, Problem, Reply, Request, Stored, digest};
 
 /// The answer to a request that may be impossible to perform, for a reason that neither the model
 /// nor the project caused. The loop then ends the run, so that the tree is restored and there is a
@@ -33,10 +33,10 @@ impl<A> Tried<A> {
 }
 
 impl<A: Answer> Answer for Tried<A> {
-    fn is_synced(&self) -> bool {
+    fn durability(&self) -> Durability {
         match self {
-            Self::Done(answer) => answer.is_synced(),
-            Self::Broke(_) => false,
+            Self::Done(answer) => answer.durability(),
+            Self::Broke(_) => Durability::Later,
         }
     }
 }
@@ -142,8 +142,11 @@ pub enum WriteAnswer {
 }
 
 impl Answer for WriteAnswer {
-    fn is_synced(&self) -> bool {
-        matches!(self, Self::Written(_))
+    fn durability(&self) -> Durability {
+        match self {
+            Self::Written(_) => Durability::Now,
+            Self::Refused(_) => Durability::Later,
+        }
     }
 }
 
@@ -269,8 +272,8 @@ pub struct RolledBack {
 }
 
 impl Answer for RolledBack {
-    fn is_synced(&self) -> bool {
-        true
+    fn durability(&self) -> Durability {
+        Durability::Now
     }
 }
 

@@ -44,11 +44,21 @@ pub trait Answer: Serialize + DeserializeOwned + Debug + 'static {
         Vec::new()
     }
 
-    /// Whether it must survive a power cut: money or the tree depends on it. Everything else can be
-    /// done again.
-    fn is_synced(&self) -> bool {
-        false
+    /// When it must be on disk: money or the tree may depend on it.
+    fn durability(&self) -> Durability {
+        Durability::Later
     }
+}
+
+/// When an answer must survive a power cut, with all that precedes it in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// With the next that must: it can be done again.
+    Later,
+    /// Before the next answer, or the end of the run: what it leads to waits for the disk anyway.
+    BeforeNext,
+    /// Before anybody sees it.
+    Now,
 }
 
 /// What can stop a run from outside its loop: an interruption, a full disk, a record that does not

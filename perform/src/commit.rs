@@ -11,9 +11,9 @@ use std::time::SystemTime;
 use code_commit_apply::Action;
 use code_commit_changes::{Accounted, BACKUP, Backup, ChangeEngine};
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Event,
-    HoldsFor, Live, NotCommitted, Outcome, Problem, Recorded, Rejected, Request as _, Restore,
-    Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest,
+    Durability, Event, HoldsFor, Live, NotCommitted, Outcome, Problem, Recorded, Rejected,
+    Request as _, Restore, Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
@@ -57,12 +57,11 @@ pub struct CommitWorld<'w> {
 impl World for CommitWorld<'_> {
     type Fault = Fault;
 
-    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
-        self.record.answer(entry, is_synced)?;
-        if is_synced && entry.kind != Ask::KIND {
-            self.settle()
-        } else {
-            Ok(())
+    fn record(&mut self, entry: &Recorded, durability: Durability) -> Result<(), Fault> {
+        self.record.answer(entry, durability)?;
+        match durability {
+            Durability::Now => self.settle(),
+            Durability::BeforeNext | Durability::Later => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use code_commit_changes::BACKUP;
 use code_commit_dir::is_one_file_system;
 use code_commit_engine::{
-    Apply, Ask, Build, Event, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
+    Apply, Build, Durability, Event, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
 };
 use code_commit_logging::{FolderError, Journal, RunFolder};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Record {
 /// A run that is interrupted leaves the last paid answer on disk, too.
 impl Drop for Record {
     fn drop(&mut self) {
-        if self.unsynced.is_paid {
+        if self.unsynced.is_awaited {
             let _ = self.sync();
         }
     }
@@ -177,9 +177,9 @@ impl Record {
         Ok(changed)
     }
 
-    /// Writes an answer, its request, and the manifests of the pre-images since the last one. If it is synced, it is on disk
-    /// with all before it when this returns; a model's answer is when the next line is written.
-    pub fn answer(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), RecordError> {
+    /// Writes an answer, its request, and the manifests of the pre-images since the last one. It is on disk
+    /// as soon as it must be, with all before it.
+    pub fn answer(&mut self, entry: &Recorded, durability: Durability) -> Result<(), RecordError> {
         visit_stored(&entry.answer, &mut |Stored { file, sha256, .. }| {
             self.texts.files.insert(sha256, file);
         });
@@ -187,12 +187,14 @@ impl Record {
         let request = Value::Object(request.into_iter().collect());
         let answer = self.with_sets(entry)?;
         self.append(&answer, Some(request))?;
-        if entry.kind == Ask::KIND {
-            self.unsynced.is_paid = is_synced;
-        } else if is_synced {
-            self.sync()?;
+        match durability {
+            Durability::Now => self.sync(),
+            Durability::BeforeNext => {
+                self.unsynced.is_awaited = true;
+                Ok(())
+            }
+            Durability::Later => Ok(()),
         }
-        Ok(())
     }
 
     /// The answer with the manifests of the sets that were made for it.
@@ -213,7 +215,7 @@ impl Record {
     }
 
     fn append(&mut self, json: &Value, request: Option<Value>) -> Result<(), RecordError> {
-        if self.unsynced.is_paid {
+        if self.unsynced.is_awaited {
             self.sync()?;
         }
         self.journal.append_answer(json, request)?;
@@ -308,10 +310,10 @@ mod tests {
         let (_base, folder) = run();
         let mut record = Record::begin(folder.clone(), Silent).unwrap();
         for path in ["a", "b", "c"] {
-            record.answer(&restored(path), false).unwrap();
+            record.answer(&restored(path), Durability::Later).unwrap();
         }
         record.note(&Event::Resumed { kept: 1 }).unwrap();
-        record.answer(&restored("d"), false).unwrap();
+        record.answer(&restored("d"), Durability::Later).unwrap();
         let past = Past::read(folder.path()).unwrap();
         assert_eq!(past.answers, [restored("a"), restored("d")]);
         assert_eq!(past.lines.len(), 5);
@@ -349,7 +351,7 @@ mod tests {
             text: "kept".into(),
         };
         record
-            .answer(&Recorded::of(&request, &kept).unwrap(), false)
+            .answer(&Recorded::of(&request, &kept).unwrap(), Durability::Later)
             .unwrap();
         let past = Past::read(folder.path()).unwrap();
         past.intact(&folder).unwrap();

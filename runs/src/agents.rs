@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use code_commit_agent::Kind;
 use code_commit_changes::BACKUP;
-use code_commit_engine::{AgentLoop, Agents, Recorded};
+use code_commit_engine::{AgentLoop, Agents, Durability, Recorded};
 use code_commit_logging::RunFolder;
 use code_commit_loop_spec::STORE;
 use code_commit_perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past};
@@ -162,7 +162,7 @@ impl Words {
         if let Some(answer) = answer {
             world
                 .record
-                .answer(&answer, false)
+                .answer(&answer, Durability::Later)
                 .map_err(anyhow::Error::from)?;
             answers.push(answer);
         }

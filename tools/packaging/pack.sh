@@ -4,8 +4,9 @@
 #   tools/packaging/pack.sh PROGRAM TARGET [OUT]     OUT is target/archives
 #
 # The npm package holds the programs of all targets that were packed into OUT. The same program gives the same bytes: times are
-# SOURCE_DATE_EPOCH, by default the commit's.
+# SOURCE_DATE_EPOCH, by default the commit's. PACK_LEVEL is gzip's, by default 9.
 set -euo pipefail
+PACK_LEVEL=${PACK_LEVEL:-9}
 program=$(realpath "$1") target=$2
 cd "$(dirname "$0")/../.."
 out=$(realpath -m "${3:-target/archives}")
@@ -39,7 +40,7 @@ for shell in bash:bash-completion/completions/code-commit zsh:zsh/site-functions
 done
 for file in README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT; do put 644 "$file" "$usr/share/doc/code-commit/$file"; done
 settle "$usr"
-tar --sort=name --owner=0 --group=0 --numeric-owner --mtime "@$SOURCE_DATE_EPOCH" -C "$work" -c "$name" | gzip -9n >"$out/$name.tar.gz"
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime "@$SOURCE_DATE_EPOCH" -C "$work" -c "$name" | gzip "-${PACK_LEVEL}n" >"$out/$name.tar.gz"
 
 # Debian's. A program that is linked to a C library needs at least the one that it was built with.
 case $machine in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; *) arch=$machine ;; esac
@@ -88,7 +89,7 @@ rm -f /etc/apparmor.d/code-commit
 END
 chmod 755 "$deb"/DEBIAN/post*
 settle "$deb"
-dpkg-deb --root-owner-group -Zgzip --build "$deb" "$out/code-commit_${version}_$arch.deb" >/dev/null
+dpkg-deb --root-owner-group -Zgzip "-z$PACK_LEVEL" --build "$deb" "$out/code-commit_${version}_$arch.deb" >/dev/null
 
 # A wheel whose only content are the programs. Its tag says which C library it needs: none, or one like this machine's.
 tag=linux_$machine

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::files::AgentLoop;
 use crate::text::{digest, digest_json};
-use crate::{Answer, Cause, ModelUsage, Request, Stored, Text};
+use crate::{Answer, Cause, Durability, ModelUsage, Request, Stored, Text};
 
 /// Let an agent work until it is done.
 #[derive(Debug, Clone, Serialize)]
@@ -78,8 +78,11 @@ impl Answer for TurnAnswer {
     }
 
     /// Turns cost money and minutes.
-    fn is_synced(&self) -> bool {
-        matches!(self, Self::Turned(_))
+    fn durability(&self) -> Durability {
+        match self {
+            Self::Turned(_) => Durability::Now,
+            Self::LimitReached(_) => Durability::Later,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Ask, AskAnswer, Cause, Keep, Kept, Stamp, Stamped, Stored, Unanswered};
+use crate::{Ask, AskAnswer, Cause, Durability, Keep, Kept, Stamp, Stamped, Stored, Unanswered};
 
 /// Performs by counting, and keeps what it records.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ struct Counting {
 impl World for Counting {
     type Fault = std::io::Error;
 
-    fn record(&mut self, entry: &Recorded, _is_synced: bool) -> std::io::Result<()> {
+    fn record(&mut self, entry: &Recorded, _durability: Durability) -> std::io::Result<()> {
         self.journal.push(entry.clone());
         Ok(())
     }

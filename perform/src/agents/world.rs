@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use code_commit_changes::{BACKUP, put_back_warning};
 use code_commit_engine::{
     AgentLoop, Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll,
-    CommitAnswer, Committed, Digest, Event, Identified, Identify, List, Listed, Live, Named as _,
-    Outcome, Problem, Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
-    Waited, World,
+    CommitAnswer, Committed, Digest, Durability, Event, Identified, Identify, List, Listed, Live,
+    Named as _, Outcome, Problem, Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn,
+    TurnAnswer, Wait, Waited, World,
 };
 use code_commit_logging::{Stamp, name_as_text};
 use code_commit_names::ours::STATE;
@@ -122,8 +122,8 @@ pub struct AgentWorld<'w, C> {
 impl<C> World for AgentWorld<'_, C> {
     type Fault = AgentFault;
 
-    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), AgentFault> {
-        Ok(self.record.answer(entry, is_synced)?)
+    fn record(&mut self, entry: &Recorded, durability: Durability) -> Result<(), AgentFault> {
+        Ok(self.record.answer(entry, durability)?)
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), AgentFault> {

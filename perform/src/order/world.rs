@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use code_commit_changes::{Accounted, BACKUP, ChangeEngine};
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Event, Keep, Kept, Live, Look,
-    Looked, Measure, Measured, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
-    RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Durability, Event, Keep, Kept,
+    Live, Look, Looked, Measure, Measured, Outcome, Problem, Ran, Recorded, Refused, Request as _,
+    RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
@@ -49,8 +49,8 @@ pub struct OrderWorld<'w> {
 impl World for OrderWorld<'_> {
     type Fault = Fault;
 
-    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
-        self.record.answer(entry, is_synced)?;
+    fn record(&mut self, entry: &Recorded, durability: Durability) -> Result<(), Fault> {
+        self.record.answer(entry, durability)?;
         if entry.kind != Measure::KIND {
             return Ok(());
         }

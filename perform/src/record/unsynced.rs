@@ -19,8 +19,8 @@ pub(super) struct Unsynced {
     /// Also files: everything on their file system is synced then, which takes a disk no longer than one of them.
     has_files: bool,
     has_lines: bool,
-    /// Its last line is an answer that was paid for.
-    pub(super) is_paid: bool,
+    /// The next line waits for it.
+    pub(super) is_awaited: bool,
 }
 
 impl Default for Unsynced {
@@ -29,7 +29,7 @@ impl Default for Unsynced {
         Self {
             has_files: true,
             has_lines: true,
-            is_paid: false,
+            is_awaited: false,
         }
     }
 }
@@ -40,7 +40,7 @@ impl Unsynced {
         Self {
             has_files: false,
             has_lines: false,
-            is_paid: false,
+            is_awaited: false,
         }
     }
 

@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use code_commit_agent::{Installed, Permissions};
-use code_commit_engine::{Live as _, Named, Recorded};
+use code_commit_engine::{Durability, Live as _, Named, Recorded};
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_runner::{Confinement, Env};
 use serde::Serialize;
@@ -107,7 +107,7 @@ fn turns(top: &Path, role: Role, sessions: &[Option<&str>]) -> Vec<Result<Turned
         turns.push(world.perform(&request).map(|answer| {
             world
                 .record
-                .answer(&Recorded::of(&request, &answer).unwrap(), true)
+                .answer(&Recorded::of(&request, &answer).unwrap(), Durability::Now)
                 .unwrap();
             let TurnAnswer::Turned(turned) = answer else {
                 panic!("{answer:?}")

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::{
-    Answered, AskAnswer, Broke, Cause, Committed, Digest, Ended, Finish, Journaled, Kept, Live,
-    Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried,
-    Usage, WhyRefused, WriteAnswer, Written,
+    Answered, AskAnswer, Broke, Cause, Committed, Digest, Durability, Ended, Finish, Journaled,
+    Kept, Live, Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail,
+    Text, Tried, Usage, WhyRefused, WriteAnswer, Written,
 };
 use serde_json::json;
 
@@ -100,7 +100,7 @@ impl World {
 impl code_commit_engine::World for World {
     type Fault = Stopped;
 
-    fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
+    fn record(&mut self, entry: &Recorded, _durability: Durability) -> Result<(), Stopped> {
         self.journal.push(entry.clone());
         Ok(())
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
-    Announced, Committed, Digest, Identified, Journaled, Listed, Live, ModelUsage, Named,
-    NotCommitted, Recorded, Stop, Text, TurnEnd, Usage, Waited, WasRead, Wrote,
+    Announced, Committed, Digest, Durability, Identified, Journaled, Listed, Live, ModelUsage,
+    Named, NotCommitted, Recorded, Stop, Text, TurnEnd, Usage, Waited, WasRead, Wrote,
 };
 
 use super::*;
@@ -139,7 +139,7 @@ pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
 impl code_commit_engine::World for World {
     type Fault = Stopped;
 
-    fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
+    fn record(&mut self, entry: &Recorded, _durability: Durability) -> Result<(), Stopped> {
         self.journal.push(entry.clone());
         Ok(())
     }

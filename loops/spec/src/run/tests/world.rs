@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
-    Announced, CheckpointResult, Checkpointed, Digest, Ended, Identified, Journaled, LimitReached,
-    Live, Marked, Named, Recorded, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd,
-    Turned, Waited, WasRead, Wrote,
+    Announced, CheckpointResult, Checkpointed, Digest, Durability, Ended, Identified, Journaled,
+    LimitReached, Live, Marked, Named, Recorded, ShellRan, Stop, Surveyed, Text, TurnAdvice,
+    TurnAnswer, TurnEnd, Turned, Waited, WasRead, Wrote,
 };
 
 use super::*;
@@ -150,7 +150,7 @@ pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Tu
 impl code_commit_engine::World for World {
     type Fault = Stopped;
 
-    fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
+    fn record(&mut self, entry: &Recorded, _durability: Durability) -> Result<(), Stopped> {
         self.journal.push(entry.clone());
         Ok(())
     }
