@@ -12,8 +12,8 @@ use code_commit_apply::Action;
 use code_commit_changes::{Accounted, BACKUP, Backup, ChangeEngine};
 use code_commit_engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest,
-    Durability, Event, HoldsFor, Live, NotCommitted, Outcome, Problem, Recorded, Rejected,
-    Request as _, Restore, Restored, Text, World,
+    Durability, Event, HoldsFor, Live, NotCommitted, Outcome, Problem, Recorded, Rejected, Restore,
+    Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
