@@ -60,7 +60,8 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     cli: acp agent apply changes dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec mcp names page parser perform prompt repo report runner runs settings timeline
     dir:
     engine: model
-    fixtures: llm model
+    features: model
+    fixtures: llm
     guard: dir names repo
     llm-anthropic: llm
     llm-gemini: llm
