@@ -36,9 +36,12 @@ fn every_crate_is_ready_to_be_published() {
         .args(["metadata", "--format-version=1", "--no-deps", "--locked"])
         .current_dir(root());
     let said: Value = serde_json::from_slice(&said.output().unwrap().stdout).unwrap();
-    let packages = said["packages"].as_array().unwrap();
-    assert_eq!(packages.len(), crates().len());
-    let wrong: Vec<String> = packages.iter().flat_map(faults).collect();
+    let packages = said["packages"].as_array().unwrap().iter();
+    let published: Vec<_> = packages
+        .filter(|package| package["name"] != "code-commit-features")
+        .collect();
+    assert_eq!(published.len(), crates().len());
+    let wrong: Vec<String> = published.into_iter().flat_map(faults).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
