@@ -270,6 +270,7 @@ impl<'l> Look<'l> {
                     .collect();
             }
         }
+        // Starting threads would take longer than looking.
         if folders(&parts) < SHARED {
             return self.all_of(parts);
         }

@@ -59,7 +59,7 @@ pub trait World {
     ///
     /// # Errors
     ///
-    /// Fails if it is not on disk afterwards.
+    /// Fails if it cannot be written, or is not on disk as soon as its durability says.
     fn record(&mut self, entry: &Recorded, durability: Durability) -> Result<(), Self::Fault>;
 
     /// Reads back a text that the journal names.

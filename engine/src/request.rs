@@ -53,9 +53,9 @@ pub trait Answer: Serialize + DeserializeOwned + Debug + 'static {
 /// When an answer must survive a power cut, with all that precedes it in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// With the next that must: it can be done again.
+    /// Together with the next one that must: until then it can be done again.
     Later,
-    /// Before the next answer, or the end of the run: what it leads to waits for the disk anyway.
+    /// Before the next line of the journal, or the end of the run: the transaction that it leads to waits for the disk anyway.
     BeforeNext,
     /// Before anybody sees it.
     Now,

@@ -306,7 +306,8 @@ pub fn window_of(model: &str) -> u64 {
         .map_or(USUAL_WINDOW, |(_, window)| window)
 }
 
-/// How the names of models begin, with their windows: TOML in its simplest form, a key and a number a line.
+/// How the names of models begin, and their windows. The table is TOML in its simplest form, a key and a number on each line:
+/// every run reads it, and a TOML parser would take most of the time of an estimate.
 fn windows() -> impl Iterator<Item = (&'static str, u64)> {
     WINDOWS.lines().filter_map(|line| {
         let (begins, window) = line.strip_prefix('"')?.split_once("\" = ")?;

@@ -178,7 +178,7 @@ impl Record {
     }
 
     /// Writes an answer, its request, and the manifests of the pre-images since the last one. It is on disk
-    /// as soon as it must be, with all before it.
+    /// as soon as its durability says, with everything before it.
     pub fn answer(&mut self, entry: &Recorded, durability: Durability) -> Result<(), RecordError> {
         visit_stored(&entry.answer, &mut |Stored { file, sha256, .. }| {
             self.texts.files.insert(sha256, file);

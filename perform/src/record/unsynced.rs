@@ -19,7 +19,7 @@ pub(super) struct Unsynced {
     /// Also files: everything on their file system is synced then, which takes a disk no longer than one of them.
     has_files: bool,
     has_lines: bool,
-    /// The next line waits for it.
+    /// Its last line must be on disk before the next one is written.
     pub(super) is_awaited: bool,
 }
 

@@ -1,1 +1,1 @@
-//! Nothing: only the dependencies of this crate count.
+//! No code: only the dependencies of this crate matter.
