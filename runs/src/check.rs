@@ -184,8 +184,14 @@ fn build(project: &Project<'_>, guard: &Guard, plan: &mut Plan) -> Result<BuildC
     let environment = project.host.environment;
     preflight::build_command(&project.root, &plan.settings.build_command(), environment)
         .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
-    seal(project, guard, plan)?;
-    let confinement = sandbox::confine(project, plan)?;
+    // A build does not need git.
+    let dot_gits = project
+        .trusted
+        .look(&plan.settings)
+        .unwrap_or_default()
+        .dot_gits;
+    seal(project, guard, &dot_gits, plan)?;
+    let confinement = sandbox::confine(project, plan, &dot_gits)?;
     Ok(build_command(plan, environment, confinement))
 }
 

@@ -27,11 +27,14 @@ use crate::place;
 use crate::project::Project;
 use crate::records;
 use crate::registry::{RUN_JSON, Registry};
-use crate::trusted::Trusted;
 
 /// The sandbox that the plan asks for, as far as this machine supports it; reports what is in force in one
 /// line.
-pub(crate) fn confine(project: &Project<'_>, plan: &Plan) -> Result<Confinement, Failure> {
+pub(crate) fn confine(
+    project: &Project<'_>,
+    plan: &Plan,
+    dot_gits: &[PathBuf],
+) -> Result<Confinement, Failure> {
     let Host {
         environment,
         output,
@@ -47,7 +50,8 @@ pub(crate) fn confine(project: &Project<'_>, plan: &Plan) -> Result<Confinement,
             "keep the project in its own folder, or use --sandbox off",
         ));
     }
-    let access = |backend| access(tree, project, plan, backend);
+    let folders = git_folders(root, dot_gits);
+    let access = |backend| access(tree, project, plan, &folders, backend);
     let confinement = choose(tree, settings, project.host, access)?.map_err(|reason| {
         no_sandbox(
             reason,
@@ -152,17 +156,22 @@ pub(crate) fn in_overlay(
 }
 
 /// What the build can access of the project and the machine.
-fn access(tree: &WorkTree, project: &Project<'_>, plan: &Plan, backend: Backend) -> Access {
+fn access(
+    tree: &WorkTree,
+    project: &Project<'_>,
+    plan: &Plan,
+    git_folders: &[PathBuf],
+    backend: Backend,
+) -> Access {
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable().into_iter();
     let own = there(root, plan.task.which.binds());
-    let folders = git_folders(&project.trusted, settings);
     Access {
         read_only: own
-            .chain(held(root, &folders, backend))
+            .chain(held(root, git_folders, backend))
             .chain(held(root, &plan.sealed, backend))
             .collect(),
-        pinned: ways(root, plan.sealed.iter().chain(&folders)),
+        pinned: ways(root, plan.sealed.iter().chain(git_folders)),
         masked: keys::hidden(root)
             .into_iter()
             .chain(records(tree))
@@ -274,29 +283,24 @@ pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>)
 /// Those that a seal covers: files, and missing ones. The latter only in a sandbox, where git could not check
 /// out a submodule anyway: without one a build may do so.
 pub(crate) fn sealed_dot_gits(
-    trusted: &Trusted,
+    root: &Path,
+    dot_gits: &[PathBuf],
     settings: &Settings,
-) -> Result<Vec<PathBuf>, Failure> {
-    let mut all = trusted.dot_gits(settings)?;
-    all.retain(|path| match trusted.root().join(path).symlink_metadata() {
+) -> impl Iterator<Item = PathBuf> {
+    let is_sealed = |path: &&PathBuf| match root.join(path).symlink_metadata() {
         Ok(found) => !found.is_dir(),
         Err(_) => settings.sandbox() != Sandbox::Off,
-    });
-    Ok(all)
+    };
+    dot_gits.iter().filter(is_sealed).cloned()
 }
 
-/// Those that are folders: a sandbox protects them, since nothing could restore them. Git's errors about the
-/// tree were already reported.
-pub(crate) fn git_folders(trusted: &Trusted, settings: &Settings) -> Vec<PathBuf> {
-    let mut all = trusted.dot_gits(settings).unwrap_or_default();
-    all.retain(|path| {
-        trusted
-            .root()
-            .join(path)
-            .symlink_metadata()
-            .is_ok_and(|found| found.is_dir())
-    });
-    all
+/// Those that are folders: a sandbox protects them, since nothing could restore them.
+pub(crate) fn git_folders(root: &Path, dot_gits: &[PathBuf]) -> Vec<PathBuf> {
+    let is_folder = |path: &&PathBuf| {
+        let found = root.join(path).symlink_metadata();
+        found.is_ok_and(|found| found.is_dir())
+    };
+    dot_gits.iter().filter(is_folder).cloned().collect()
 }
 
 /// Every file that the configuration protects, relative to the root: tracked files, even missing ones, and

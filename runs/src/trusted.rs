@@ -4,14 +4,14 @@
 //! outside of every sandbox: programs that no command of the project can change, in an environment whose `PATH` names no
 //! folder that one can change. What a sandbox mounts is opened by the runner, for each command.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use code_commit_agent::NotInstalled;
 use code_commit_guard::{Configuration, Guard, OpenError, Policy, Surroundings};
 use code_commit_logging::sha256_hex;
-use code_commit_repo::{Git, Status, WorkTree};
+use code_commit_repo::{Git, WorkTree};
 use code_commit_runner::{NoProgram, Programs};
 use code_commit_settings::{Environment, Settings};
 use serde::{Deserialize, Serialize};
@@ -26,10 +26,17 @@ pub struct Trusted {
     root: PathBuf,
     tree: Option<WorkTree>,
     surroundings: OnceCell<Surroundings>,
-    /// The other repositories in the tree, when git was last asked.
-    repositories: RefCell<Option<Vec<PathBuf>>>,
     programs: Programs,
     environment: Environment,
+}
+
+/// What git says of the tree. A command or an agent may have added a repository since: whoever begins looks again.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// What is not committed, as in [`Status::dirty`](code_commit_repo::Status::dirty).
+    pub dirty: Vec<PathBuf>,
+    /// What leads git into the [repositories](dot_gits::of) in the tree.
+    pub(crate) dot_gits: Vec<PathBuf>,
 }
 
 /// What a run trusted, as `run.json` keeps it for later.
@@ -63,7 +70,6 @@ impl Trusted {
             root: root.to_owned(),
             tree,
             surroundings: OnceCell::new(),
-            repositories: RefCell::default(),
             programs,
             environment: environment.clone(),
         }
@@ -120,32 +126,17 @@ impl Trusted {
         Ok(self.surroundings.get_or_init(|| found))
     }
 
-    /// What is not committed, and the other repositories in the tree.
-    pub fn status(&self, settings: &Settings) -> Result<Status, Failure> {
+    /// What is not committed, and what leads git into other repositories. Asks git each time.
+    pub fn look(&self, settings: &Settings) -> Result<Seen, Failure> {
         let Some(tree) = &self.tree else {
-            return Ok(Status::default());
+            return Ok(Seen::default());
         };
         let git = self.under(settings).git(tree.top())?;
-        let status = tree.status(&git)?;
-        let repositories = tree.repositories_below(status.clone(), &git);
-        self.repositories.replace(Some(repositories));
-        Ok(status)
-    }
-
-    /// What leads git into the [repositories](dot_gits::of) that were in the tree when git was last [asked](Self::status):
-    /// whoever begins another run asks again.
-    pub(crate) fn dot_gits(&self, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
-        let Some(tree) = &self.tree else {
-            return Ok(Vec::new());
-        };
-        if self.repositories.borrow().is_none() {
-            self.status(settings)?;
-        }
-        let repositories = self.repositories.borrow();
-        Ok(dot_gits::of(
-            tree,
-            repositories.as_deref().unwrap_or_default(),
-        ))
+        let mut status = tree.status(&git)?;
+        Ok(Seen {
+            dirty: std::mem::take(&mut status.dirty),
+            dot_gits: dot_gits::of(tree, &tree.repositories_below(status, &git)),
+        })
     }
 
     /// The guard for the `.gitignore` files of now.
@@ -229,31 +220,4 @@ impl Trusted {
 
 pub(crate) fn cannot_read(error: OpenError) -> Failure {
     Failure::refused(error, "make the folder readable")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_repository_that_appears_is_known_when_git_is_asked_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = "/usr/local/bin:/usr/bin:/bin";
-        let environment = Environment::of([("PATH".into(), path.into())]);
-        let git = Trusted::at(folder.path(), None, &environment)
-            .git(folder.path())
-            .unwrap();
-        git.init().unwrap();
-        let (settings, trusted) = (
-            Settings::default(),
-            Trusted::find(folder.path(), &environment).unwrap(),
-        );
-        let dot_gits = || trusted.dot_gits(&settings).unwrap();
-        assert!(dot_gits().is_empty());
-        std::fs::create_dir(folder.path().join("inner")).unwrap();
-        git.at(folder.path().join("inner")).init().unwrap();
-        assert!(dot_gits().is_empty(), "of the run that has begun");
-        trusted.status(&settings).unwrap();
-        assert!(dot_gits().contains(&PathBuf::from("inner/.git")));
-    }
 }

@@ -33,9 +33,9 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
         Err(found) => problems.clone_from(found),
     }
     let git = trusted.under(&settings).git(tree.top())?;
-    let status = trusted.status(&settings);
+    let seen = trusted.look(&settings);
     for found in [
-        status.and_then(|status| preflight::clean(&tree, &git, &status.dirty)),
+        seen.and_then(|seen| preflight::clean(&tree, &git, &seen.dirty)),
         preflight::verification(tree.root()),
     ] {
         problems.extend(found.err().map(|refusal| FieldProblem {

@@ -61,6 +61,8 @@ pub(crate) struct Opened {
     /// What the model may write.
     guard: Rc<Guard>,
     model: Rc<dyn Model>,
+    /// What leads git into other repositories.
+    dot_gits: Vec<PathBuf>,
     /// Removed after the run if it is empty.
     _said_log: Option<SaidLog>,
 }
@@ -94,24 +96,25 @@ impl<'c> Commit<'c> {
     }
 
     /// Opens a new run, and stores what was made for it.
-    fn begun(
-        &self,
-        plan: &mut Plan,
-        args: &Request,
-        ready: &Ready,
-    ) -> Result<(Guard, Rc<dyn Model>), Failure> {
+    fn begun(&self, plan: &mut Plan, args: &Request, ready: &Ready) -> Result<Opened, Failure> {
         let (root, output) = (self.tree.root(), self.project.host.output);
         let model = self.open(plan)?;
         plan.first().check(&*model, &plan.settings)?;
         let theirs = ready.theirs(root);
-        let mut guard = tree_checks::look_at(self.project, plan, theirs.as_ref(), args)?;
+        let (mut guard, dot_gits) =
+            tree_checks::look_at(self.project, plan, theirs.as_ref(), args)?;
         ready.store(root, &plan.settings, output)?;
         plan.added_line = self.hide_agent_config(plan)?;
         if plan.added_line.is_some() {
             guard = self::guard(self.project, plan)?;
         }
-        seal(self.project, &guard, plan)?;
-        Ok((guard, model))
+        seal(self.project, &guard, &dot_gits, plan)?;
+        Ok(Opened {
+            guard: guard.into(),
+            model,
+            dot_gits,
+            _said_log: SaidLog::open(plan.task.which, self.project, false)?,
+        })
     }
 
     /// Keeps keys and records out of git (S1 §Safety). S0 may have none of them here.
@@ -128,7 +131,7 @@ impl<'c> Commit<'c> {
     }
 
     /// Opens a run that goes on.
-    fn again(&self, plan: &mut Plan, past: &Past) -> Result<(Guard, Rc<dyn Model>), Failure> {
+    fn again(&self, plan: &mut Plan, past: &Past) -> Result<Opened, Failure> {
         let (root, environment) = (self.tree.root(), self.project.host.environment);
         // A missing build would fail every round, and each repair would be paid for.
         preflight::build_command(root, &plan.settings.build_command(), environment)?;
@@ -138,7 +141,14 @@ impl<'c> Commit<'c> {
         preflight::price(&plan.settings)?;
         let model = self.open(plan)?;
         records::pass_over(&past.lines, &*model);
-        Ok((guard(self.project, plan)?, model))
+        let seen = self.project.trusted.look(&plan.settings);
+        Ok(Opened {
+            guard: guard(self.project, plan)?.into(),
+            model,
+            // What git cannot tell, the run was warned of when it began.
+            dot_gits: seen.unwrap_or_default().dot_gits,
+            _said_log: SaidLog::open(plan.task.which, self.project, true)?,
+        })
     }
 }
 
@@ -186,20 +196,14 @@ impl Loop for Commit<'_> {
     }
 
     fn ready(&self, plan: &mut Plan, recorded: Option<Resumed<'_>>) -> Result<Opened, Failure> {
-        let (guard, model) = if let Some((run, past)) = recorded {
-            if self.command.is_none() && !self.force {
-                self.may_go_on(plan, run)?;
-            }
-            self.again(plan, past)?
-        } else {
+        let Some((run, past)) = recorded else {
             let (args, ready) = self.command.context("only a command begins a run")?;
-            self.begun(plan, args, ready)?
+            return self.begun(plan, args, ready);
         };
-        Ok(Opened {
-            guard: guard.into(),
-            model,
-            _said_log: SaidLog::open(plan.task.which, self.project, recorded.is_some())?,
-        })
+        if self.command.is_none() && !self.force {
+            self.may_go_on(plan, run)?;
+        }
+        self.again(plan, past)
     }
 
     fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
@@ -241,7 +245,7 @@ impl Loop for Commit<'_> {
             holds_for,
         } = context;
         // The sandbox protects what exists, and hides the listed records.
-        let confinement = sandbox::confine(self.project, plan)?;
+        let confinement = sandbox::confine(self.project, plan, &ready.dot_gits)?;
         let asking = asking(&plan.settings);
         asking
             .spending
@@ -325,13 +329,17 @@ pub(crate) fn guard(project: &Project<'_>, plan: &Plan) -> Result<Guard, Failure
 }
 
 /// Adds everything that no build may change in this tree.
-pub(crate) fn seal(project: &Project<'_>, guard: &Guard, plan: &mut Plan) -> Result<(), Failure> {
+pub(crate) fn seal(
+    project: &Project<'_>,
+    guard: &Guard,
+    dot_gits: &[PathBuf],
+    plan: &mut Plan,
+) -> Result<(), Failure> {
     let tree = project.tree()?;
     // In this order: a sandbox protects the first of them.
     let protected = sandbox::protected(tree, guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
-    // Git's errors about the tree were already reported.
-    let dot_gits = sandbox::sealed_dot_gits(&project.trusted, &plan.settings).unwrap_or_default();
+    let dot_gits = sandbox::sealed_dot_gits(&project.root, dot_gits, &plan.settings);
     let policy = plan.policy(tree);
     let index = tree.index()?;
     let tracked: HashSet<&Path> = index.iter().map(|one| one.path).collect();
@@ -341,7 +349,7 @@ pub(crate) fn seal(project: &Project<'_>, guard: &Guard, plan: &mut Plan) -> Res
         .filter(|path| policy.refuses(path).is_some())
         .map(PathBuf::from)
         .filter(|path| tracked.contains(path.as_path()) || !guard.ignores(path));
-    let more = dot_gits.into_iter().chain(protected).chain(decides);
+    let more = dot_gits.chain(protected).chain(decides);
     plan.sealed
         .extend(more.filter(|path| known.insert(path.clone())));
     Ok(())

@@ -15,7 +15,7 @@ use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
 use crate::preflight;
 use crate::project::Project;
-use crate::trusted::cannot_read;
+use crate::trusted::{Seen, cannot_read};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Writer};
 
@@ -23,53 +23,58 @@ use code_commit_names::{Binds, Writer};
 const NAMED_FILES: usize = 5;
 
 /// The two checks of the whole tree: uncommitted changes and ignore rules. In a large tree both run in
-/// parallel. `theirs` is a roll-up that was not made for this run.
+/// parallel. `theirs` is a roll-up that was not made for this run. Gives what leads git into other repositories, too.
 pub(super) fn look_at(
     project: &Project<'_>,
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
     args: &Request,
-) -> Result<Guard, Failure> {
+) -> Result<(Guard, Vec<PathBuf>), Failure> {
     let tree = project.tree()?;
     let look = || clean_enough(project, plan, theirs, args);
     if tree.is_small() {
-        look()?;
-        return guard(project, plan);
+        let dot_gits = look()?;
+        return Ok((guard(project, plan)?, dot_gits));
     }
     let (around, policy) = (project.trusted.surroundings()?, plan.policy(tree));
     std::thread::scope(|scope| {
         let guard = scope.spawn(|| around.guard(policy).map_err(cannot_read));
-        let clean = look();
+        let dot_gits = look();
         let guard = guard
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        clean.and(guard)
+        let dot_gits = dot_gits?;
+        Ok((guard?, dot_gits))
     })
 }
 
-/// Names uncommitted changes; refuses the run only if `--require-clean` is set.
+/// Names uncommitted changes; refuses the run only if `--require-clean` is set. Gives what leads git into other
+/// repositories.
 fn clean_enough(
     project: &Project<'_>,
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
     args: &Request,
-) -> Result<(), Failure> {
+) -> Result<Vec<PathBuf>, Failure> {
     let (tree, output) = (project.tree()?, project.host.output);
     let index = tree.index()?;
-    let listed = match project.trusted.status(&plan.settings) {
+    let seen = match project.trusted.look(&plan.settings) {
         Err(failure) if args.require_clean => return Err(failure),
         Err(failure) => {
             output.warn(&format!(
                 "cannot tell what is not committed: {:#}",
                 failure.error
             ));
-            Vec::new()
+            Seen::default()
         }
-        Ok(status) => status.dirty,
+        Ok(seen) => seen,
     };
     let tracked = index.iter().map(|one| one.path);
     let tracked = tracked.filter(|path| keys::is_place(path));
-    let (mut dirty, tracked) = (shown(listed.iter().map(PathBuf::as_path)), shown(tracked));
+    let (mut dirty, tracked) = (
+        shown(seen.dirty.iter().map(PathBuf::as_path)),
+        shown(tracked),
+    );
     // The run hides these from git.
     dirty.retain(|path| !Path::new(path).starts_with(AGENT_CONFIG));
     keys_stay_out(plan.task.which, &dirty, &tracked, output)?;
@@ -92,10 +97,11 @@ fn clean_enough(
         }
         output.warn(&format!("{text}; code-commit undo brings them back"));
     }
-    if let Some(older) = theirs.and_then(|theirs| theirs.is_older(tree.root(), &index, &listed)) {
+    if let Some(older) = theirs.and_then(|theirs| theirs.is_older(tree.root(), &index, &seen.dirty))
+    {
         output.warn(&older);
     }
-    Ok(())
+    Ok(seen.dot_gits)
 }
 
 /// Folders of installed packages, which nobody commits.

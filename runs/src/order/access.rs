@@ -23,6 +23,7 @@ use crate::sandbox;
 pub(super) fn sealed(
     project: &Project<'_>,
     guard: &Guard,
+    dot_gits: &[PathBuf],
     settings: &Settings,
 ) -> Result<Vec<PathBuf>, Failure> {
     let tree = project.tree()?;
@@ -30,7 +31,7 @@ pub(super) fn sealed(
         .map(PathBuf::from)
         .into();
     sealed.extend_from_slice(tree.named_by_config());
-    sealed.extend(sandbox::sealed_dot_gits(&project.trusted, settings)?);
+    sealed.extend(sandbox::sealed_dot_gits(&project.root, dot_gits, settings));
     sealed.extend(sandbox::protected(tree, guard, settings)?);
     Ok(sealed)
 }
@@ -39,11 +40,12 @@ pub(super) fn sealed(
 pub(super) fn confine(
     project: &Project<'_>,
     sealed: &[PathBuf],
+    dot_gits: &[PathBuf],
     settings: &Settings,
 ) -> Result<Confinement, Failure> {
     let (tree, host) = (project.tree()?, project.host);
     let root = tree.root();
-    let folders = sandbox::git_folders(&project.trusted, settings);
+    let folders = sandbox::git_folders(root, dot_gits);
     let access = |backend| Access {
         read_only: sandbox::there(root, Binds::Always)
             .chain(sandbox::held(root, &folders, backend))
@@ -79,12 +81,13 @@ pub(crate) fn commands_to_check(
     (project, guard): (&Project<'_>, &Guard),
     settings: &Settings,
 ) -> Result<Vec<(String, BuildCommand)>, Failure> {
-    let sealed = sealed(project, guard, settings)?;
+    let dot_gits = project.trusted.look(settings)?.dot_gits;
+    let sealed = sealed(project, guard, &dot_gits, settings)?;
     let commands = CommandSettings {
         env: sandbox::build_env(settings, project.host.environment),
         timeout: Some(timeout),
         limits: sandbox::limits(settings),
-        confinement: confine(project, &sealed, settings)?,
+        confinement: confine(project, &sealed, &dot_gits, settings)?,
         sealed,
     };
     let command = |argv: Vec<String>| BuildCommand {

@@ -1,5 +1,7 @@
 //! Everything to check and look up before an order is carried out.
 
+use std::path::PathBuf;
+
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -25,19 +27,18 @@ impl Order<'_> {
     /// Tells what the first prompt takes.
     pub(super) fn forecast(&self, mut plan: OrderPlan) -> Result<Exit, Failure> {
         let setting = self.setting;
-        let (_, head) = self.check()?;
+        let (_, head, _) = self.check()?;
         let inputs = self.anew(&mut plan, head)?;
         first(&inputs).tell(&**setting.model, setting.settings, setting.host.output)
     }
 
-    /// The preflight (S2 §6.1), the same for a new run and one that goes on; modifies nothing. Gives the guard, and
-    /// what is checked out.
-    pub(super) fn check(&self) -> Result<(Guard, Head), Failure> {
+    /// The preflight (S2 §6.1), the same for a new run and one that goes on; modifies nothing. Gives the guard,
+    /// what is checked out, and what leads git into other repositories.
+    pub(super) fn check(&self) -> Result<(Guard, Head, Vec<PathBuf>), Failure> {
         let (tree, git, read) = (self.project.tree()?, &self.git, &self.read);
         preflight::nameable([read.path.as_path(), tree.root(), &self.out])?;
-        // Before the sandbox protects them: an earlier order may have added a repository.
-        let dirty = self.project.trusted.status(self.setting.settings)?.dirty;
-        preflight::clean(tree, git, &dirty)?;
+        let seen = self.project.trusted.look(self.setting.settings)?;
+        preflight::clean(tree, git, &seen.dirty)?;
         preflight::verification(tree.root())?;
         preflight::unlocked(git)?;
         if self.setting.terms.commit {
@@ -45,7 +46,7 @@ impl Order<'_> {
         }
         let guard = preflight::guard(&self.project.trusted, read, self.setting.settings)?;
         can_begin(read, tree.root(), self.setting)?;
-        Ok((guard, git.head()?))
+        Ok((guard, git.head()?, seen.dot_gits))
     }
 
     /// What a new run works on; completes its plan.

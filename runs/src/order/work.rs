@@ -266,7 +266,7 @@ impl Loop for Order<'_> {
     ) -> Result<Opened, Failure> {
         let (tree, setting) = (self.project.tree()?, self.setting);
         let model = &**setting.model;
-        let (guard, head) = self.check()?;
+        let (guard, head, dot_gits) = self.check()?;
         let inputs = if let Some((run, past)) = recorded {
             if self.is_named {
                 self.may_go_on(plan, run)?;
@@ -283,8 +283,8 @@ impl Loop for Order<'_> {
             first(&inputs).check(model, setting.settings)?;
             inputs
         };
-        let sealed = access::sealed(self.project, &guard, setting.settings)?;
-        let confinement = access::confine(self.project, &sealed, setting.settings)?;
+        let sealed = access::sealed(self.project, &guard, &dot_gits, setting.settings)?;
+        let confinement = access::confine(self.project, &sealed, &dot_gits, setting.settings)?;
         plan.sandbox = confinement.backend;
         Ok(Opened {
             inputs,

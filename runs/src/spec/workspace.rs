@@ -73,14 +73,12 @@ impl<'b> Workspace<'b> {
         let mode = sandbox::mode(settings.sandbox());
         let probed = probe(mode, environment.docker_host())
             .map_err(|reason| sandbox::no_sandbox(reason, without))?;
-        // For each plan: an agent may have added a repository since the last one.
-        project.trusted.status(&settings)?;
         Ok(Self {
             config: config(&project.root)?,
             store: Store::of(&project)?,
             env: sandbox::build_env(&settings, environment),
             probed,
-            dot_gits: project.trusted.dot_gits(&settings)?,
+            dot_gits: project.trusted.look(&settings)?.dot_gits,
             settings,
             project,
         })
