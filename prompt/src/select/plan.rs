@@ -15,16 +15,15 @@ use super::rank::{Ranking, Why, at_of};
 const OUTLINES: u64 = 18;
 const OUTLINES_OF_MANY: u64 = 6;
 const FEW: u64 = 10_000;
-/// Percent of a round for excerpts, and of the rounds past [`FEW`] tokens.
+/// Percent of a round for excerpts.
 const EXCERPTS: u64 = 5;
-const EXCERPTS_OF_MANY: u64 = 12;
 /// Excerpts are made of the best files only, and of those with more tokens than this.
 const MOST_EXCERPTS: usize = 8;
 const LARGE: u64 = 2_000;
 /// A round shows whole only this many files in a thousand of its tokens: the best, or small files would fill it.
 const WHOLE_A_THOUSAND: u64 = 6;
 /// How much the size of a file counts against its score, and the size below which it does not.
-const SIZE_POWER: f64 = 0.33;
+const SIZE_POWER: f64 = 0.28;
 const SMALL: f64 = 400.0;
 /// More than any score: files that the query names come before others.
 const MEANT: f64 = 100.0;
@@ -202,12 +201,7 @@ impl<'r> Planner<'r> {
     /// Excerpts of the best files that are large, for their part of a round. One that is shown whole later in the round
     /// gives its room back.
     fn take_excerpts(&mut self, round: u64, most: u64, budget: u64) -> Result<(), Spent> {
-        let percent = if round > FEW {
-            EXCERPTS_OF_MANY
-        } else {
-            EXCERPTS
-        };
-        let mut room = limit(round) * percent / 100;
+        let mut room = limit(round) * EXCERPTS / 100;
         for at in self.ranking.order.iter().copied().take(MOST_EXCERPTS) {
             if self.state(at).0 < Part::Whole
                 && let Some(size) = self.excerpted(at).filter(|size| *size <= room)

@@ -27,11 +27,12 @@ const NUMBER: usize = 7;
 
 /// The signals of a file, each between 0 and 1, with measured weights (`DECISIONS.md`).
 const WORDS: f64 = 0.80;
+const NAME: f64 = 0.30;
 const SYMBOLS: f64 = 0.84;
 const LIKE: f64 = 0.71;
+const LIKEST: f64 = 0.15;
 const OFTEN: f64 = 0.26;
 const LATELY: f64 = 0.11;
-const PAIR: f64 = 0.08;
 const FOLDER: f64 = 0.12;
 
 /// Why a file is shown before others.
@@ -43,7 +44,7 @@ pub enum Why {
     Words,
     /// Commits with messages like the query changed it.
     History,
-    /// It tests better files, or is beside them.
+    /// It is beside better files.
     Related,
     /// It changes often, or was changed lately.
     Recent,
@@ -84,16 +85,17 @@ struct Signals {
     /// What the kind of a file leaves of its score.
     parts: Vec<f64>,
     words: Vec<f64>,
+    /// The words of its path alone.
+    names: Vec<f64>,
     history: relatives::History,
     symbols: Vec<f64>,
-    pairs: Vec<f64>,
     folders: Vec<f64>,
 }
 
 pub(crate) fn rank<'f>(candidates: Candidates<'f>, past: &[Past], query: &str) -> Ranking<'f> {
     let Candidates { files, words, text } = candidates;
     let weights: Vec<f64> = words.words().iter().map(|word| word.weight).collect();
-    let documents = documents(files, words);
+    let (documents, names) = documents(files, words);
     let weights: Vec<f64> = rarity(&documents, weights.len())
         .iter()
         .zip(&weights)
@@ -110,9 +112,9 @@ pub(crate) fn rank<'f>(candidates: Candidates<'f>, past: &[Past], query: &str) -
         named: named(files, query),
         parts: parts(&kinds, query),
         words: relative(scores(&documents, &weights)),
+        names: relative(scores(&names, &weights)),
         history: relatives::history(past, words, &places),
         symbols: none.clone(),
-        pairs: none.clone(),
         folders: none,
     };
     let (_, order) = signals.sorted(PARSED);
@@ -128,7 +130,6 @@ pub(crate) fn rank<'f>(candidates: Candidates<'f>, past: &[Past], query: &str) -
         .into_iter()
         .map(|at| (at, at_of(&scores, at)))
         .collect();
-    signals.pairs = relatives::pairs(files, &kinds, &scores);
     signals.folders = relatives::folders(files, &seeds);
     let (scores, order) = signals.sorted(files.len());
     let why = (0..files.len()).map(|at| signals.why(at)).collect();
@@ -145,23 +146,26 @@ pub(crate) fn rank<'f>(candidates: Candidates<'f>, past: &[Past], query: &str) -
     }
 }
 
-/// The words of all files. Their paths are searched as one text: that takes a tenth of the time.
-fn documents(files: &[File], words: &Words) -> Vec<Document> {
+/// The words of all files, and those of their paths alone, which are searched as one text: that takes a tenth of the
+/// time.
+fn documents(files: &[File], words: &Words) -> (Vec<Document>, Vec<Document>) {
     let mut paths = String::new();
     for file in files {
         paths.extend([&*file.path, "\n"]);
     }
     let mut in_paths = words.count_in_lines(&paths).into_iter().peekable();
     let document = |(at, file): (usize, &File)| {
-        let mut document = Document::default();
+        let (mut document, mut name) = (Document::default(), Document::default());
         let length = as_f64(file.content.bytes) / BYTES_A_WORD;
         document.add(&file.content.words, length, 1);
-        let names = file.path.split(['/', '_', '.', '-']).count();
+        let parts = file.path.split(['/', '_', '.', '-']).count();
         let found = in_paths.next_if(|(line, _)| *line == at);
-        document.add(&found.unwrap_or_default().1, as_f64(names), PATH);
-        document
+        let found = found.unwrap_or_default().1;
+        document.add(&found, as_f64(parts), PATH);
+        name.add(&found, as_f64(parts), 1);
+        (document, name)
     };
-    files.iter().enumerate().map(document).collect()
+    files.iter().enumerate().map(document).unzip()
 }
 
 /// What is left of a score for each file's kind, unless the query speaks of that kind.
@@ -231,13 +235,14 @@ impl Signals {
         let one = |signal: &[f64]| at_of(signal, at);
         let is_named = self.named.get(at).is_some_and(Option::is_some);
         let words = WORDS * (one(&self.words) + f64::from(u8::from(is_named)))
+            + NAME * one(&self.names)
             + SYMBOLS * one(&self.symbols);
-        let related = PAIR * one(&self.pairs) + FOLDER * one(&self.folders);
         let recent = OFTEN * one(&self.history.often) + LATELY * one(&self.history.lately);
+        let history = LIKE * one(&self.history.like) + LIKEST * one(&self.history.likest);
         [
             (words, Why::Words),
-            (LIKE * one(&self.history.like), Why::History),
-            (related, Why::Related),
+            (history, Why::History),
+            (FOLDER * one(&self.folders), Why::Related),
             (recent, Why::Recent),
         ]
     }

@@ -1,21 +1,18 @@
-//! Files that belong to others: by history, as their tests, and by their folders.
+//! Files that belong to others: by history, and by their folders.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::bm25::{Document, as_f64, rarity, scores};
 use super::given::{File, Past};
-use super::kind::{self, Kind};
-use super::rank::{add, at_of, relative};
+use super::rank::{add, relative};
 use super::words::Words;
 
+/// After this many commits a change does not count as a late one.
+const LATELY: f64 = 8.0;
 /// A commit that changes more files says nothing about each.
 const MOST_FILES: usize = 30;
 /// After this many commits a change counts half, for how often a file changes.
 const HALF_LIFE: f64 = 150.0;
-/// After this many commits a change does not count as a late one.
-const LATELY: f64 = 8.0;
-/// More files of one name are not a test and what it tests.
-const MOST_OF_A_NAME: usize = 12;
 
 /// The place of each path.
 pub(crate) type Places<'f> = HashMap<&'f str, usize>;
@@ -27,6 +24,8 @@ pub(crate) type Seeds = BTreeMap<usize, f64>;
 pub(crate) struct History {
     /// How much commits with messages like the query changed it.
     pub like: Vec<f64>,
+    /// How much the message of one commit that changed it is like the query.
+    pub likest: Vec<f64>,
     /// How often it changes.
     pub often: Vec<f64>,
     /// How late it was changed.
@@ -43,7 +42,8 @@ pub(crate) fn history(past: &[Past], words: &Words, places: &Places<'_>) -> Hist
         .collect();
     let alike = relative(scores(&documents, &weights));
     let none = || vec![0.0; places.len()];
-    let (mut like, mut often, mut lately) = (none(), none(), none());
+    let (mut like, mut likest) = (none(), none());
+    let (mut often, mut lately) = (none(), none());
     for (age, (commit, alike)) in past
         .iter()
         .zip(alike)
@@ -53,12 +53,16 @@ pub(crate) fn history(past: &[Past], words: &Words, places: &Places<'_>) -> Hist
         let share = 1.0 / as_f64(commit.files.len().max(1)).sqrt();
         for at in changed(commit, places) {
             add(&mut like, at, alike * alike * share);
+            if let Some(most) = likest.get_mut(at) {
+                *most = f64::max(*most, alike);
+            }
             add(&mut often, at, share / (1.0 + as_f64(age) / HALF_LIFE));
             add(&mut lately, at, share * (-as_f64(age) / LATELY).exp());
         }
     }
     History {
         like: logarithmic(like),
+        likest: relative(likest),
         often: logarithmic(often),
         lately: relative(lately),
     }
@@ -89,29 +93,6 @@ fn changed(commit: &Past, places: &Places<'_>) -> impl Iterator<Item = usize> {
 
 fn logarithmic(sums: Vec<f64>) -> Vec<f64> {
     relative(sums.into_iter().map(f64::ln_1p).collect())
-}
-
-/// A test gets the score of what it tests, and the other way round.
-pub(crate) fn pairs(files: &[File], kinds: &[Kind], scores: &[f64]) -> Vec<f64> {
-    let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
-    for (at, file) in files.iter().enumerate() {
-        groups
-            .entry(kind::subject(&file.path))
-            .or_default()
-            .push(at);
-    }
-    let is_test = |at: &usize| kinds.get(*at) == Some(&Kind::Test);
-    let mut pairs = vec![0.0; files.len()];
-    for group in groups.values().filter(|group| group.len() < MOST_OF_A_NAME) {
-        for at in group {
-            let others = group.iter().filter(|other| is_test(other) != is_test(at));
-            let best = others
-                .map(|other| at_of(scores, *other))
-                .fold(0.0, f64::max);
-            add(&mut pairs, *at, best);
-        }
-    }
-    relative(pairs)
 }
 
 /// Files beside the best ones.
