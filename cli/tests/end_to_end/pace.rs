@@ -59,7 +59,7 @@ fn a_limit_in_the_middle_of_a_spec_is_waited_out_and_its_session_goes_on() {
 fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
     let half = format!(
         "echo half > src.txt; tool Write src.txt; {}",
-        limited("$(($(date +%s) + 3))")
+        limited("$(($(date +%s) + 6))")
     );
     let scene = Spec::new(&[PLAN, &half, DONE, APPROVE]);
     let args = [
