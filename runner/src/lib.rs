@@ -37,10 +37,10 @@ pub use probe::{NoSandbox, Probed, Reason, how_to_get_namespaces, probe, survey,
 pub use program::{is_program, programs_in};
 pub use proxy::{AddressRange, AllowedHost, Refusal, RefusedHost};
 pub use reap::{Swept, sweep};
-pub use resolve::{Differs, differing, shows};
+pub use resolve::{Differs, differing};
 pub use run::run;
 pub use sandbox::access::{Access, Backend, Confinement, Mode, View};
-pub use sandbox::{Containers, helper, helper_is};
+pub use sandbox::{Containers, helper, helper_is, visible};
 pub use temporary::{TemporaryFolder, remove_left, temporary_folder};
 pub use trusted::{NoProgram, Programs};
 pub use withheld::withheld;

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::Env;
 use crate::program::programs_in;
-use crate::sandbox::visible;
-use crate::{Backend, Confinement, Env};
 
 /// Programs by which builds begin.
 const TOOLS: [&str; 26] = [
@@ -24,14 +23,11 @@ pub struct Differs {
     pub inside: Option<PathBuf>,
 }
 
-/// The tools in `PATH` that a command with this environment would not find, or find elsewhere.
-pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
-    if confinement.backend == Backend::Off {
-        return Vec::new();
-    }
-    let sees = visible(&confinement.access);
+/// The tools in `PATH` that a command with this environment, which works in `tree` and [sees](crate::visible) these files,
+/// would not find, or find elsewhere.
+pub fn differing(env: &Env, tree: &Path, sees: impl Fn(&Path) -> bool) -> Vec<Differs> {
     let differs = |name: &'static str| {
-        let places = programs_in(env.get("PATH"), &confinement.access.tree, name);
+        let places = programs_in(env.get("PATH"), tree, name);
         let real = |place: PathBuf| Some((place.canonicalize().ok()?, place));
         let places: Vec<(PathBuf, PathBuf)> = places.into_iter().filter_map(real).collect();
         let (outside, _) = places.first()?;
@@ -44,9 +40,4 @@ pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
         })
     };
     TOOLS.into_iter().filter_map(differs).collect()
-}
-
-/// Whether a sandboxed command can see a file of the host, given by its canonical path.
-pub fn shows(confinement: &Confinement, file: &Path) -> bool {
-    confinement.backend == Backend::Off || visible(&confinement.access)(file)
 }

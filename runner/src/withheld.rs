@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use crate::program::programs_in;
-use crate::resolve::shows;
+use crate::sandbox::visible;
 use crate::{Confinement, Ended, Env, Output, Refusal, RefusedHost};
 
 /// The maximum number of hosts that are named.
@@ -57,6 +57,7 @@ fn program(output: &Output, confinement: &Confinement, env: &Env) -> Option<Stri
     let text = output.text();
     let last = text.lines().rev().find(|line| !line.trim().is_empty())?;
     let is_edge = |letter: char| !letter.is_ascii_alphanumeric() && !"._+-".contains(letter);
+    let sees = visible(confinement);
     last.split(is_edge).find_map(|name| {
         let places = programs_in(env.get("PATH"), &confinement.access.tree, name);
         let places: Vec<PathBuf> = places
@@ -65,7 +66,7 @@ fn program(output: &Output, confinement: &Confinement, env: &Env) -> Option<Stri
             .collect();
         let place = places.first()?;
         let folder = place.parent()?.display();
-        let is_hidden = !places.iter().any(|place| shows(confinement, place));
+        let is_hidden = !places.iter().any(|place| sees(place));
         is_hidden.then(|| {
             format!(
                 "the sandbox hides {}: show it with `--readable {folder}` or `[sandbox] readable = [\"{folder}\"]`",

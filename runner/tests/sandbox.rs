@@ -749,13 +749,11 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
         ..Access::new(scratch.at("tree"), &env)
     };
     let of = |backend| {
-        code_commit_runner::differing(
-            &Confinement {
-                backend,
-                access: access.clone(),
-            },
-            &env,
-        )
+        let sees = code_commit_runner::visible(&Confinement {
+            backend,
+            access: access.clone(),
+        });
+        code_commit_runner::differing(&env, &access.tree, sees)
     };
     let [differs] = of(Backend::Namespaces).try_into().unwrap();
     assert_eq!(

@@ -59,10 +59,10 @@ pub(crate) fn confine(
         )
     })?;
     if confinement.backend != Backend::Off {
-        build_is_seen(root, plan, &confinement)?;
-        let other_tools =
-            code_commit_runner::differing(&confinement, &build_env(settings, environment));
-        other_tools
+        let sees = code_commit_runner::visible(&confinement);
+        build_is_seen(root, plan, &sees)?;
+        let env = build_env(settings, environment);
+        code_commit_runner::differing(&env, root, &sees)
             .iter()
             .for_each(|tool| output.warn(&other_tool(tool)));
     }
@@ -82,7 +82,7 @@ pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
 }
 
 /// A symlink may point to a program that the sandbox hides: a model could not fix that.
-fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<(), Failure> {
+fn build_is_seen(root: &Path, plan: &Plan, sees: impl Fn(&Path) -> bool) -> Result<(), Failure> {
     let build = plan.settings.build_command();
     let program = build.argv.first().filter(|program| program.contains('/'));
     let Some((name, place)) =
@@ -90,7 +90,7 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
     else {
         return Ok(());
     };
-    if code_commit_runner::shows(confinement, &place) {
+    if sees(&place) {
         return Ok(());
     }
     let is_secret = place

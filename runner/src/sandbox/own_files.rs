@@ -28,7 +28,8 @@ pub(super) fn files(access: &Access) -> Vec<(PathBuf, String)> {
         .into_iter()
         .chain((!access.network).then_some(name_server))
         .map(|(path, content)| (path.into(), content));
-    files.chain(without_secrets(access)).collect()
+    let held = access.held(&access.read_only);
+    files.chain(without_secrets(access, &held)).collect()
 }
 
 /// Programs look up their own account: just that one, and `nobody`.
@@ -66,8 +67,8 @@ fn hosts(access: &Access) -> String {
     own + &of_host
 }
 
-/// Those with secrets, and what is left of each without them.
-pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
+/// Those with secrets, and what is left of each without them. `held` is what is read-only.
+pub(super) fn without_secrets(access: &Access, held: &[PathBuf]) -> Vec<(PathBuf, String)> {
     let below = |folder: PathBuf| {
         let entries = code_commit_dir::list(folder)
             .into_iter()
@@ -77,7 +78,7 @@ pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
         entries.map(|entry| entry.path())
     };
     let home = access.hidden_home();
-    let repositories = repositories(access);
+    let repositories = repositories(access, held);
     let of_submodules: Vec<PathBuf> = repositories
         .iter()
         .flat_map(|folder| below(folder.join("modules")))
@@ -106,12 +107,12 @@ pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
 
 /// The git directories that a command sees, whatever their names: in the tree they are read-only. Of one around the
 /// tree only the parts are shown.
-pub(super) fn repositories(access: &Access) -> Vec<PathBuf> {
+pub(super) fn repositories(access: &Access, held: &[PathBuf]) -> Vec<PathBuf> {
     let shown = access.readable.iter().map(|path| match path.parent() {
         Some(around) if path.ends_with("config") => around.to_owned(),
         _ => path.clone(),
     });
-    let mut all: Vec<PathBuf> = shown.chain(access.held(&access.read_only)).collect();
+    let mut all: Vec<PathBuf> = shown.chain(held.iter().cloned()).collect();
     all.retain(|folder| folder.join("HEAD").symlink_metadata().is_ok());
     all
 }

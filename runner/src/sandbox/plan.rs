@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use code_commit_names::Kind;
 use code_commit_names::ours::STATE_IN_GIT;
 
-use super::access::{Access, CARGO};
+use super::access::{Access, Backend, CARGO, Confinement};
 use super::mount::{Mount, Overlay, SYSTEM};
 use super::{caches, own_files, settings, sockets, toolchains};
 use crate::trusted::Changeable;
@@ -39,6 +39,9 @@ fn of_files(access: &Access) -> Vec<Mount> {
     cargo_home.retain(|folder| !is_in_tree(folder) && folder.is_dir());
     let caches = caches::all(access).into_iter();
     let caches = caches.map(|cache| Mount::At(cache.overlay.place, cache.place));
+    let held = access.held(&access.read_only);
+    let open = open_in_read_only(access, &held);
+    let masked = masked(access, &held);
     [
         SYSTEM.iter().filter_map(as_on_host).collect(),
         all(Mount::ReadOnly, settings::shown(access).to_vec()),
@@ -54,9 +57,9 @@ fn of_files(access: &Access) -> Vec<Mount> {
         all(Mount::Private, home_in_tree),
         all(Mount::ReadOnly, outside_the_tree(access, &access.readable)),
         all(Mount::Writable, outside_the_tree(access, &access.writable)),
-        all(Mount::ReadOnly, access.held(&access.read_only)),
-        all(Mount::Writable, open_in_read_only(access)),
-        all(empty, masked(access)),
+        all(Mount::ReadOnly, held),
+        all(Mount::Writable, open),
+        all(empty, masked),
     ]
     .into_iter()
     .flatten()
@@ -147,12 +150,11 @@ pub(super) fn outside_the_tree(access: &Access, paths: &[PathBuf]) -> Vec<PathBu
     outside
 }
 
-/// Writable folders below read-only ones; none behind a symlink, which could lead anywhere.
-pub(super) fn open_in_read_only(access: &Access) -> Vec<PathBuf> {
-    let held = access.held(&access.read_only);
+/// Writable folders below read-only ones, which are `held`; none behind a symlink, which could lead anywhere.
+pub(super) fn open_in_read_only(access: &Access, held: &[PathBuf]) -> Vec<PathBuf> {
     let is_real = |path: &Path| path.canonicalize().is_ok_and(|real| real == path);
     let mut open = access.writable.clone();
-    open.retain(|path| is_inside(path, &held) && is_real(path));
+    open.retain(|path| is_inside(path, held) && is_real(path));
     open
 }
 
@@ -162,15 +164,15 @@ fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
 }
 
 /// The hidden paths: those that the caller names, and cargo's credentials, our own layers and our state in git
-/// directories wherever they would be visible.
-pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
+/// directories wherever they would be visible. `held` is what is read-only.
+pub(super) fn masked(access: &Access, held: &[PathBuf]) -> Vec<PathBuf> {
     let credentials = access.cargo_home.iter().flat_map(|home| {
         code_commit_names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name))
     });
     // The kernel refuses to enter the layers through the view, which would make a search fail. So their parent
     // is hidden.
     let layers = access.view.iter().filter_map(|view| view.upper.parent());
-    let repositories = own_files::repositories(access).into_iter();
+    let repositories = own_files::repositories(access, held).into_iter();
     let ours = repositories.map(|repository| repository.join(STATE_IN_GIT));
     let roots = once(&access.tree)
         .chain(&access.readable)
@@ -186,7 +188,7 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let outer = hidden.clone();
     hidden.retain(|path| !is_inside(path, &outer));
     // Where a sandbox can show other files, what is left of them takes this place.
-    let files = own_files::without_secrets(access).into_iter();
+    let files = own_files::without_secrets(access, held).into_iter();
     hidden.extend(files.map(|(file, _)| file));
     hidden
 }
@@ -197,10 +199,19 @@ pub(super) fn overlays(access: &Access) -> Vec<Overlay> {
     caches.chain(Overlay::of_tree(access)).collect()
 }
 
-/// Which files of the host are visible in the sandbox. Computed once for many files: it takes hundreds of disk accesses.
-pub(crate) fn visible(access: &Access) -> impl Fn(&Path) -> bool {
-    let plan = of_files(access);
+/// Which files of the host, given by their canonical paths, a command in the sandbox can see. Made once for many files: it
+/// takes hundreds of disk accesses.
+pub fn visible(confinement: &Confinement) -> impl Fn(&Path) -> bool + use<> {
+    let is_off = confinement.backend == Backend::Off;
+    let plan = if is_off {
+        Vec::new()
+    } else {
+        of_files(&confinement.access)
+    };
     move |path| {
+        if is_off {
+            return true;
+        }
         let mut covers = plan.iter().rev();
         match covers.find(|mount| path.starts_with(mount.place())) {
             Some(Mount::ReadOnly(_) | Mount::Writable(_) | Mount::At(..) | Mount::Link(..)) => true,

@@ -44,9 +44,11 @@ pub(super) fn grants(
             .chain(toolchains::all(access)),
     );
 
+    let held = access.held(&access.read_only);
+    let open = plan::open_in_read_only(access, &held);
     let mut bare = Walk {
         held: Vec::new(),
-        hidden: plan::masked(access),
+        hidden: plan::masked(access, &held),
         give,
     };
     seen.iter()
@@ -58,17 +60,12 @@ pub(super) fn grants(
         .try_for_each(|path| bare.grant_by_name(Path::new(path), device))?;
     bare.grant_by_name(private, change)?;
 
-    let mut walk = Walk {
-        held: access.held(&access.read_only),
-        hidden: plan::masked(access),
-        give: bare.give,
-    };
+    let mut walk = Walk { held, ..bare };
     for (paths, rights) in [(&access.readable, read), (&access.writable, change)] {
         let mut paths = plan::outside_the_tree(access, paths).into_iter();
         paths.try_for_each(|path| walk.grant_by_name(&path, rights))?;
     }
-    plan::open_in_read_only(access)
-        .into_iter()
+    open.into_iter()
         .filter_map(|path| Some((open_without_links(&path).ok()?, path)))
         .try_for_each(|(file, path)| walk.grant(&path, &file, change))?;
     walk.grant_by_name(&access.tree, change)
