@@ -40,7 +40,7 @@ pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing};
 pub use run::run;
 pub use sandbox::access::{Access, Backend, Confinement, Mode, View};
-pub use sandbox::{Containers, helper, helper_is, visible};
+pub use sandbox::{Containers, helper, helper_is, look_ahead, visible};
 pub use temporary::{TemporaryFolder, remove_left, temporary_folder};
 pub use trusted::{NoProgram, Programs};
 pub use withheld::withheld;

@@ -30,7 +30,7 @@ pub use docker::Containers;
 pub(crate) use docker::{Container, may_start_again, remove_orphans};
 pub use helper::helper_is;
 pub(crate) use launch::Launch;
-pub use plan::visible;
+pub use plan::{look_ahead, visible};
 
 use launch::{direct, plainly};
 

@@ -69,6 +69,19 @@ pub(crate) fn confine(
     Ok(confinement)
 }
 
+/// Begins to look for what the sandbox shows of this machine, while the tree is looked at. `writable` are the places that
+/// commands may change besides the tree.
+pub(crate) fn look_ahead(project: &Project<'_>, settings: &Settings, writable: Vec<PathBuf>) {
+    if settings.sandbox() != Sandbox::Off {
+        let env = build_env(settings, project.host.environment);
+        code_commit_runner::look_ahead(Access {
+            writable,
+            network: settings.network(),
+            ..Access::new(&*project.root, &env)
+        });
+    }
+}
+
 /// `without` is the hint for running without a sandbox, which does not help if the limit on open files is too
 /// low.
 pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
@@ -332,7 +345,7 @@ pub fn protected(
 }
 
 /// Under Landlock nothing new can be created at the root, and cargo's `target` may not exist yet.
-fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
+pub(crate) fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
     let target = root
         .join("Cargo.toml")
         .exists()

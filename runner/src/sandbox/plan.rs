@@ -199,6 +199,14 @@ pub(super) fn overlays(access: &Access) -> Vec<Overlay> {
     caches.chain(Overlay::of_tree(access)).collect()
 }
 
+/// Begins to look up what is the same for all commands with this tree and environment and these writable places, which
+/// takes a thousand disk accesses: the first plan finds it, or waits for it.
+pub fn look_ahead(access: Access) {
+    let look_up = move || (settings::shown(&access), toolchains::all(&access));
+    // Without a thread, the plan looks it up itself.
+    let _ = std::thread::Builder::new().spawn(look_up);
+}
+
 /// Which files of the host, given by their canonical paths, a command in the sandbox can see. Made once for many files: it
 /// takes hundreds of disk accesses.
 pub fn visible(confinement: &Confinement) -> impl Fn(&Path) -> bool + use<> {

@@ -98,6 +98,7 @@ impl<'c> Commit<'c> {
     /// Opens a new run, and stores what was made for it.
     fn begun(&self, plan: &mut Plan, args: &Request, ready: &Ready) -> Result<Opened, Failure> {
         let (root, output) = (self.tree.root(), self.project.host.output);
+        self.look_ahead(plan);
         let model = self.open(plan)?;
         plan.first().check(&*model, &plan.settings)?;
         let theirs = ready.theirs(root);
@@ -115,6 +116,11 @@ impl<'c> Commit<'c> {
             dot_gits,
             _said_log: SaidLog::open(plan.task.which, self.project, false)?,
         })
+    }
+
+    fn look_ahead(&self, plan: &Plan) {
+        let writable = sandbox::writable(self.tree.root(), &plan.settings);
+        sandbox::look_ahead(self.project, &plan.settings, writable);
     }
 
     /// Keeps keys and records out of git (S1 §Safety). S0 may have none of them here.
@@ -137,6 +143,7 @@ impl<'c> Commit<'c> {
         preflight::build_command(root, &plan.settings.build_command(), environment)?;
         plan.settings = plan.settings.unpacked(&self.project.bases());
         plan.settings.put(&self.limits, &Origin::Flag);
+        self.look_ahead(plan);
         self.hide_agent_config(plan)?;
         preflight::price(&plan.settings)?;
         let model = self.open(plan)?;

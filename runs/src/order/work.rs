@@ -266,6 +266,8 @@ impl Loop for Order<'_> {
     ) -> Result<Opened, Failure> {
         let (tree, setting) = (self.project.tree()?, self.setting);
         let model = &**setting.model;
+        let writable = setting.settings.writable().into_iter().collect();
+        sandbox::look_ahead(self.project, setting.settings, writable);
         let (guard, head, dot_gits) = self.check()?;
         let inputs = if let Some((run, past)) = recorded {
             if self.is_named {
