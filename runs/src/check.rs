@@ -184,10 +184,10 @@ fn build(project: &Project<'_>, guard: &Guard, plan: &mut Plan) -> Result<BuildC
     let environment = project.host.environment;
     preflight::build_command(&project.root, &plan.settings.build_command(), environment)
         .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
-    // A build does not need git.
+    // Without git, the build can still be checked.
     let dot_gits = project
         .trusted
-        .look(&plan.settings)
+        .status(&plan.settings)
         .unwrap_or_default()
         .dot_gits;
     seal(project, guard, &dot_gits, plan)?;

@@ -69,8 +69,8 @@ pub(crate) fn confine(
     Ok(confinement)
 }
 
-/// Begins to look for what the sandbox shows of this machine, while the tree is looked at. `writable` are the places that
-/// commands may change besides the tree.
+/// Starts to look up what the sandbox shows of this machine, while the tree is checked. `writable` are the places that
+/// commands may change besides the tree: with others than the sandbox gets later, nothing would be gained.
 pub(crate) fn look_ahead(project: &Project<'_>, settings: &Settings, writable: Vec<PathBuf>) {
     if settings.sandbox() != Sandbox::Off {
         let env = build_env(settings, project.host.environment);

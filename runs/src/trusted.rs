@@ -30,9 +30,9 @@ pub struct Trusted {
     environment: Environment,
 }
 
-/// What git says of the tree. A command or an agent may have added a repository since: whoever begins looks again.
+/// What git reports about the tree at one moment. Commands and agents may add repositories, so each run asks again.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct TreeStatus {
     /// What is not committed, as in [`Status::dirty`](code_commit_repo::Status::dirty).
     pub dirty: Vec<PathBuf>,
     /// What leads git into the [repositories](dot_gits::of) in the tree.
@@ -127,13 +127,13 @@ impl Trusted {
     }
 
     /// What is not committed, and what leads git into other repositories. Asks git each time.
-    pub fn look(&self, settings: &Settings) -> Result<Seen, Failure> {
+    pub fn status(&self, settings: &Settings) -> Result<TreeStatus, Failure> {
         let Some(tree) = &self.tree else {
-            return Ok(Seen::default());
+            return Ok(TreeStatus::default());
         };
         let git = self.under(settings).git(tree.top())?;
         let mut status = tree.status(&git)?;
-        Ok(Seen {
+        Ok(TreeStatus {
             dirty: std::mem::take(&mut status.dirty),
             dot_gits: dot_gits::of(tree, &tree.repositories_below(status, &git)),
         })
@@ -220,4 +220,26 @@ impl Trusted {
 
 pub(crate) fn cannot_read(error: OpenError) -> Failure {
     Failure::refused(error, "make the folder readable")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_that_appears_is_known_when_git_is_asked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = "/usr/local/bin:/usr/bin:/bin";
+        let environment = Environment::of([("PATH".into(), path.into())]);
+        let git = Trusted::at(folder.path(), None, &environment)
+            .git(folder.path())
+            .unwrap();
+        git.init().unwrap();
+        let trusted = Trusted::find(folder.path(), &environment).unwrap();
+        let dot_gits = || trusted.status(&Settings::default()).unwrap().dot_gits;
+        assert!(dot_gits().is_empty());
+        std::fs::create_dir(folder.path().join("inner")).unwrap();
+        git.at(folder.path().join("inner")).init().unwrap();
+        assert!(dot_gits().contains(&PathBuf::from("inner/.git")));
+    }
 }

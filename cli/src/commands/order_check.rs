@@ -33,9 +33,9 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
         Err(found) => problems.clone_from(found),
     }
     let git = trusted.under(&settings).git(tree.top())?;
-    let seen = trusted.look(&settings);
+    let status = trusted.status(&settings);
     for found in [
-        seen.and_then(|seen| preflight::clean(&tree, &git, &seen.dirty)),
+        status.and_then(|status| preflight::clean(&tree, &git, &status.dirty)),
         preflight::verification(tree.root()),
     ] {
         problems.extend(found.err().map(|refusal| FieldProblem {

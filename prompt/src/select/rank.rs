@@ -27,10 +27,10 @@ const NUMBER: usize = 7;
 
 /// The signals of a file, each between 0 and 1, with measured weights (`DECISIONS.md`).
 const WORDS: f64 = 0.80;
-const NAME: f64 = 0.30;
+const PATH_ALONE: f64 = 0.30;
 const SYMBOLS: f64 = 0.84;
 const LIKE: f64 = 0.71;
-const LIKEST: f64 = 0.15;
+const CLOSEST: f64 = 0.15;
 const OFTEN: f64 = 0.26;
 const LATELY: f64 = 0.11;
 const FOLDER: f64 = 0.12;
@@ -86,7 +86,7 @@ struct Signals {
     parts: Vec<f64>,
     words: Vec<f64>,
     /// The words of its path alone.
-    names: Vec<f64>,
+    paths: Vec<f64>,
     history: relatives::History,
     symbols: Vec<f64>,
     folders: Vec<f64>,
@@ -95,7 +95,7 @@ struct Signals {
 pub(crate) fn rank<'f>(candidates: Candidates<'f>, past: &[Past], query: &str) -> Ranking<'f> {
     let Candidates { files, words, text } = candidates;
     let weights: Vec<f64> = words.words().iter().map(|word| word.weight).collect();
-    let (documents, names) = documents(files, words);
+    let (documents, paths) = documents(files, words);
     let weights: Vec<f64> = rarity(&documents, weights.len())
         .iter()
         .zip(&weights)
@@ -112,7 +112,7 @@ pub(crate) fn rank<'f>(candidates: Candidates<'f>, past: &[Past], query: &str) -
         named: named(files, query),
         parts: parts(&kinds, query),
         words: relative(scores(&documents, &weights)),
-        names: relative(scores(&names, &weights)),
+        paths: relative(scores(&paths, &weights)),
         history: relatives::history(past, words, &places),
         symbols: none.clone(),
         folders: none,
@@ -155,15 +155,15 @@ fn documents(files: &[File], words: &Words) -> (Vec<Document>, Vec<Document>) {
     }
     let mut in_paths = words.count_in_lines(&paths).into_iter().peekable();
     let document = |(at, file): (usize, &File)| {
-        let (mut document, mut name) = (Document::default(), Document::default());
+        let (mut document, mut path) = (Document::default(), Document::default());
         let length = as_f64(file.content.bytes) / BYTES_A_WORD;
         document.add(&file.content.words, length, 1);
         let parts = file.path.split(['/', '_', '.', '-']).count();
         let found = in_paths.next_if(|(line, _)| *line == at);
         let found = found.unwrap_or_default().1;
         document.add(&found, as_f64(parts), PATH);
-        name.add(&found, as_f64(parts), 1);
-        (document, name)
+        path.add(&found, as_f64(parts), 1);
+        (document, path)
     };
     files.iter().enumerate().map(document).unzip()
 }
@@ -235,10 +235,10 @@ impl Signals {
         let one = |signal: &[f64]| at_of(signal, at);
         let is_named = self.named.get(at).is_some_and(Option::is_some);
         let words = WORDS * (one(&self.words) + f64::from(u8::from(is_named)))
-            + NAME * one(&self.names)
+            + PATH_ALONE * one(&self.paths)
             + SYMBOLS * one(&self.symbols);
         let recent = OFTEN * one(&self.history.often) + LATELY * one(&self.history.lately);
-        let history = LIKE * one(&self.history.like) + LIKEST * one(&self.history.likest);
+        let history = LIKE * one(&self.history.like) + CLOSEST * one(&self.history.closest);
         [
             (words, Why::Words),
             (history, Why::History),

@@ -24,8 +24,8 @@ pub(crate) type Seeds = BTreeMap<usize, f64>;
 pub(crate) struct History {
     /// How much commits with messages like the query changed it.
     pub like: Vec<f64>,
-    /// How much the message of one commit that changed it is like the query.
-    pub likest: Vec<f64>,
+    /// How similar to the query the most similar message of a commit is that changed it.
+    pub closest: Vec<f64>,
     /// How often it changes.
     pub often: Vec<f64>,
     /// How late it was changed.
@@ -42,7 +42,7 @@ pub(crate) fn history(past: &[Past], words: &Words, places: &Places<'_>) -> Hist
         .collect();
     let alike = relative(scores(&documents, &weights));
     let none = || vec![0.0; places.len()];
-    let (mut like, mut likest) = (none(), none());
+    let (mut like, mut closest) = (none(), none());
     let (mut often, mut lately) = (none(), none());
     for (age, (commit, alike)) in past
         .iter()
@@ -53,7 +53,7 @@ pub(crate) fn history(past: &[Past], words: &Words, places: &Places<'_>) -> Hist
         let share = 1.0 / as_f64(commit.files.len().max(1)).sqrt();
         for at in changed(commit, places) {
             add(&mut like, at, alike * alike * share);
-            if let Some(most) = likest.get_mut(at) {
+            if let Some(most) = closest.get_mut(at) {
                 *most = f64::max(*most, alike);
             }
             add(&mut often, at, share / (1.0 + as_f64(age) / HALF_LIFE));
@@ -62,7 +62,7 @@ pub(crate) fn history(past: &[Past], words: &Words, places: &Places<'_>) -> Hist
     }
     History {
         like: logarithmic(like),
-        likest: relative(likest),
+        closest: relative(closest),
         often: logarithmic(often),
         lately: relative(lately),
     }

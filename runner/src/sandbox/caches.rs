@@ -33,9 +33,9 @@ pub(super) fn all(access: &Access) -> Vec<Cache> {
         |place: &Path| !place.starts_with(&access.tree) && !access.tree.starts_with(place);
     let can_fetch = access.network || !access.hosts.is_empty();
     let cache = |(name, place): (&Path, PathBuf)| {
-        // Most caches are missing, and the way to each would be looked up.
-        let lower = place.is_dir().then(|| place.canonicalize().ok());
-        let lower = lower.flatten().filter(|real| is_apart(real));
+        // Most caches do not exist, and resolving a path costs a system call for each folder on the way.
+        let real = || place.canonicalize().ok().filter(|real| is_apart(real));
+        let lower = place.is_dir().then(real).flatten();
         let [upper, work] = ["upper", "work"].map(|part| layers.join(part).join(name));
         let is_filled =
             || code_commit_dir::list(&upper).is_ok_and(|mut entries| entries.next().is_some());

@@ -199,8 +199,8 @@ pub(super) fn overlays(access: &Access) -> Vec<Overlay> {
     caches.chain(Overlay::of_tree(access)).collect()
 }
 
-/// Begins to look up what is the same for all commands with this tree and environment and these writable places, which
-/// takes a thousand disk accesses: the first plan finds it, or waits for it.
+/// Starts to look up, in a thread, what all commands with this tree, environment and writable places have in common. It
+/// takes about a thousand disk accesses; the first plan uses the result, or waits for it.
 pub fn look_ahead(access: Access) {
     let look_up = move || (settings::shown(&access), toolchains::all(&access));
     // Without a thread, the plan looks it up itself.
@@ -210,21 +210,16 @@ pub fn look_ahead(access: Access) {
 /// Which files of the host, given by their canonical paths, a command in the sandbox can see. Made once for many files: it
 /// takes hundreds of disk accesses.
 pub fn visible(confinement: &Confinement) -> impl Fn(&Path) -> bool + use<> {
-    let is_off = confinement.backend == Backend::Off;
-    let plan = if is_off {
-        Vec::new()
-    } else {
-        of_files(&confinement.access)
-    };
-    move |path| {
-        if is_off {
-            return true;
-        }
-        let mut covers = plan.iter().rev();
-        match covers.find(|mount| path.starts_with(mount.place())) {
-            Some(Mount::ReadOnly(_) | Mount::Writable(_) | Mount::At(..) | Mount::Link(..)) => true,
-            Some(Mount::Private(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_)) => false,
-            None => path.starts_with("/proc") || path.starts_with("/dev"),
-        }
+    let is_confined = confinement.backend != Backend::Off;
+    let plan = is_confined.then(|| of_files(&confinement.access));
+    move |path| plan.as_ref().is_none_or(|plan| shows(plan, path))
+}
+
+fn shows(plan: &[Mount], path: &Path) -> bool {
+    let mut covers = plan.iter().rev();
+    match covers.find(|mount| path.starts_with(mount.place())) {
+        Some(Mount::ReadOnly(_) | Mount::Writable(_) | Mount::At(..) | Mount::Link(..)) => true,
+        Some(Mount::Private(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_)) => false,
+        None => path.starts_with("/proc") || path.starts_with("/dev"),
     }
 }

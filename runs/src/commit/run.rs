@@ -148,12 +148,12 @@ impl<'c> Commit<'c> {
         preflight::price(&plan.settings)?;
         let model = self.open(plan)?;
         records::pass_over(&past.lines, &*model);
-        let seen = self.project.trusted.look(&plan.settings);
+        let status = self.project.trusted.status(&plan.settings);
         Ok(Opened {
             guard: guard(self.project, plan)?.into(),
             model,
             // What git cannot tell, the run was warned of when it began.
-            dot_gits: seen.unwrap_or_default().dot_gits,
+            dot_gits: status.unwrap_or_default().dot_gits,
             _said_log: SaidLog::open(plan.task.which, self.project, true)?,
         })
     }

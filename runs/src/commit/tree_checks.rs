@@ -15,7 +15,7 @@ use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
 use crate::preflight;
 use crate::project::Project;
-use crate::trusted::{Seen, cannot_read};
+use crate::trusted::{TreeStatus, cannot_read};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Writer};
 
@@ -58,21 +58,21 @@ fn clean_enough(
 ) -> Result<Vec<PathBuf>, Failure> {
     let (tree, output) = (project.tree()?, project.host.output);
     let index = tree.index()?;
-    let seen = match project.trusted.look(&plan.settings) {
+    let status = match project.trusted.status(&plan.settings) {
         Err(failure) if args.require_clean => return Err(failure),
         Err(failure) => {
             output.warn(&format!(
                 "cannot tell what is not committed: {:#}",
                 failure.error
             ));
-            Seen::default()
+            TreeStatus::default()
         }
-        Ok(seen) => seen,
+        Ok(status) => status,
     };
     let tracked = index.iter().map(|one| one.path);
     let tracked = tracked.filter(|path| keys::is_place(path));
     let (mut dirty, tracked) = (
-        shown(seen.dirty.iter().map(PathBuf::as_path)),
+        shown(status.dirty.iter().map(PathBuf::as_path)),
         shown(tracked),
     );
     // The run hides these from git.
@@ -97,11 +97,12 @@ fn clean_enough(
         }
         output.warn(&format!("{text}; code-commit undo brings them back"));
     }
-    if let Some(older) = theirs.and_then(|theirs| theirs.is_older(tree.root(), &index, &seen.dirty))
+    if let Some(older) =
+        theirs.and_then(|theirs| theirs.is_older(tree.root(), &index, &status.dirty))
     {
         output.warn(&older);
     }
-    Ok(seen.dot_gits)
+    Ok(status.dot_gits)
 }
 
 /// Folders of installed packages, which nobody commits.

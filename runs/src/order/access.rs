@@ -81,7 +81,7 @@ pub(crate) fn commands_to_check(
     (project, guard): (&Project<'_>, &Guard),
     settings: &Settings,
 ) -> Result<Vec<(String, BuildCommand)>, Failure> {
-    let dot_gits = project.trusted.look(settings)?.dot_gits;
+    let dot_gits = project.trusted.status(settings)?.dot_gits;
     let sealed = sealed(project, guard, &dot_gits, settings)?;
     let commands = CommandSettings {
         env: sandbox::build_env(settings, project.host.environment),

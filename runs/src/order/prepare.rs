@@ -23,22 +23,30 @@ use crate::order::unfinished::branch;
 use crate::order::work::{Order, Setting};
 use crate::project::Project;
 
+/// What the preflight found.
+pub(super) struct Checked {
+    pub(super) guard: Guard,
+    /// What is checked out.
+    pub(super) head: Head,
+    /// What leads git into other repositories.
+    pub(super) dot_gits: Vec<PathBuf>,
+}
+
 impl Order<'_> {
     /// Tells what the first prompt takes.
     pub(super) fn forecast(&self, mut plan: OrderPlan) -> Result<Exit, Failure> {
         let setting = self.setting;
-        let (_, head, _) = self.check()?;
+        let Checked { head, .. } = self.check()?;
         let inputs = self.anew(&mut plan, head)?;
         first(&inputs).tell(&**setting.model, setting.settings, setting.host.output)
     }
 
-    /// The preflight (S2 §6.1), the same for a new run and one that goes on; modifies nothing. Gives the guard,
-    /// what is checked out, and what leads git into other repositories.
-    pub(super) fn check(&self) -> Result<(Guard, Head, Vec<PathBuf>), Failure> {
+    /// The preflight (S2 §6.1), the same for a new run and one that goes on; modifies nothing.
+    pub(super) fn check(&self) -> Result<Checked, Failure> {
         let (tree, git, read) = (self.project.tree()?, &self.git, &self.read);
         preflight::nameable([read.path.as_path(), tree.root(), &self.out])?;
-        let seen = self.project.trusted.look(self.setting.settings)?;
-        preflight::clean(tree, git, &seen.dirty)?;
+        let status = self.project.trusted.status(self.setting.settings)?;
+        preflight::clean(tree, git, &status.dirty)?;
         preflight::verification(tree.root())?;
         preflight::unlocked(git)?;
         if self.setting.terms.commit {
@@ -46,7 +54,11 @@ impl Order<'_> {
         }
         let guard = preflight::guard(&self.project.trusted, read, self.setting.settings)?;
         can_begin(read, tree.root(), self.setting)?;
-        Ok((guard, git.head()?, seen.dot_gits))
+        Ok(Checked {
+            guard,
+            head: git.head()?,
+            dot_gits: status.dot_gits,
+        })
     }
 
     /// What a new run works on; completes its plan.

@@ -33,7 +33,7 @@ use crate::kind::Resumption;
 use crate::model::asking;
 use crate::order::plan::{self, OrderPlan, Terms, is_over};
 use crate::order::preflight::Read;
-use crate::order::prepare::{first, git, spending_of};
+use crate::order::prepare::{Checked, first, git, spending_of};
 use crate::order::unfinished::{
     Unfinished, baseline, branch, clear_up, has_committed, not_restored,
 };
@@ -268,7 +268,11 @@ impl Loop for Order<'_> {
         let model = &**setting.model;
         let writable = setting.settings.writable().into_iter().collect();
         sandbox::look_ahead(self.project, setting.settings, writable);
-        let (guard, head, dot_gits) = self.check()?;
+        let Checked {
+            guard,
+            head,
+            dot_gits,
+        } = self.check()?;
         let inputs = if let Some((run, past)) = recorded {
             if self.is_named {
                 self.may_go_on(plan, run)?;

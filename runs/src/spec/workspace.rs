@@ -78,7 +78,7 @@ impl<'b> Workspace<'b> {
             store: Store::of(&project)?,
             env: sandbox::build_env(&settings, environment),
             probed,
-            dot_gits: project.trusted.look(&settings)?.dot_gits,
+            dot_gits: project.trusted.status(&settings)?.dot_gits,
             settings,
             project,
         })
