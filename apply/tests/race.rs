@@ -1,7 +1,7 @@
 //! Another thread keeps swapping a folder for a symlink that points outside, while paths in it are judged and
 //! written: nothing may be written outside.
 //!
-//! `RACE_WRITES` sets how many are judged and, if admitted, written (default 30,000, about 8 s; 100,000 for a
+//! `RACE_WRITES` sets how many are judged and, if admitted, written (default 15,000, about 4 s; 100,000 for a
 //! campaign). The tree is on `/dev/shm` if possible, so that the disk does not slow the campaign down.
 #![expect(
     clippy::disallowed_methods,
@@ -39,7 +39,7 @@ fn nothing_is_written_outside_while_a_folder_becomes_a_symlink() {
     fs::create_dir_all(outside.join("deep")).unwrap();
     fs::write(outside.join("deep/f"), "outside").unwrap();
     symlink("../outside", root.join("link")).unwrap();
-    let wanted = std::env::var("RACE_WRITES").map_or(30_000, |n| n.parse().unwrap());
+    let wanted = std::env::var("RACE_WRITES").map_or(15_000, |n| n.parse().unwrap());
     let (stop, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
     let tally = std::thread::scope(|scope| {
         scope.spawn(|| {

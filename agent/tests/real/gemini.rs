@@ -70,14 +70,23 @@ fn errors_of_the_service_end_as_what_they_are() {
     };
     check(day, |_| {}, "daily-quota");
     check(Step::status(503), |_| {}, "overloaded");
-    let minute = Step::status(429)
-        .message("Quota exceeded for requests per minute")
-        .retry_delay("1s");
-    check(minute.clone(), |spawn| spawn.retries = 1, "rate-limited");
-    let brief =
-        |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (9, Some(Duration::from_secs(12)));
-    check(minute, brief, "rate-limited");
     let too_long = "The input token count (9) exceeds the maximum number of tokens allowed (8).";
     check(Step::status(400).message(too_long), |_| {}, "too-large");
     check(Step::default().finish("SAFETY"), |_| {}, "refused");
+}
+
+#[test]
+fn a_quota_that_comes_back_is_waited_for_as_long_as_the_turn_may_take() {
+    let minute = Step::status(429)
+        .message("Quota exceeded for requests per minute")
+        .retry_delay("1s");
+    fails(
+        Kind::Gemini,
+        minute.clone(),
+        |spawn| spawn.retries = 1,
+        "rate-limited",
+    );
+    let brief =
+        |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (9, Some(Duration::from_secs(12)));
+    fails(Kind::Gemini, minute, brief, "rate-limited");
 }

@@ -159,14 +159,20 @@ impl Exchange {
     /// are still to be read.
     pub fn beginning(&mut self, count: usize, watch: &mut dyn Watch) -> Result<&[u8], CallError> {
         let mut ahead = std::mem::take(&mut self.ahead);
-        while ahead.trim_ascii_start().len() < count {
+        let mut blank = 0;
+        loop {
+            let begins = ahead.get(blank..).unwrap_or_default().trim_ascii_start();
+            blank = ahead.len() - begins.len();
+            if begins.len() >= count {
+                break;
+            }
             let Some(bytes) = self.next(None, watch)? else {
                 break;
             };
             ahead.extend_from_slice(&bytes);
         }
         self.ahead = ahead;
-        Ok(self.ahead.trim_ascii_start())
+        Ok(self.ahead.get(blank..).unwrap_or_default())
     }
 
     /// The whole body; an error if it is longer than `limit`.

@@ -141,26 +141,25 @@ fn a_file_that_was_changed_in_the_moment_of_the_last_commit_is_reset() {
 
 #[test]
 fn a_lock_of_another_git_is_never_removed_and_named_with_a_hint() {
-    let scratch = Scratch::with_files();
-    scratch.write("kept", "two\n");
-    for content in ["", "DIRC", "code-commit is rolling back"] {
+    let check = |content: &str| {
+        let scratch = Scratch::with_files();
+        scratch.write("kept", "two\n");
         fs::write(lock(&scratch), content).unwrap();
-        let error = roll_back(&scratch.hardened(&[])).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains(&lock(&scratch).display().to_string()),
-            "{error}"
-        );
-        assert!(error.to_string().contains("remove that file"), "{error}");
+        let error = roll_back(&scratch.hardened(&[])).unwrap_err().to_string();
+        let path = lock(&scratch).display().to_string();
+        assert!(error.contains(&path), "{error}");
+        assert!(error.contains("remove that file"), "{error}");
+        let left = fs::read_to_string(lock(&scratch)).unwrap();
         assert_eq!(
-            (
-                fs::read_to_string(lock(&scratch)).unwrap().as_str(),
-                scratch.read("kept").as_str()
-            ),
+            (left.as_str(), scratch.read("kept").as_str()),
             (content, "two\n")
         );
-    }
+    };
+    std::thread::scope(|scope| {
+        for content in ["", "DIRC", "code-commit is rolling back"] {
+            scope.spawn(move || check(content));
+        }
+    });
 }
 
 #[test]
