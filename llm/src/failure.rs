@@ -427,6 +427,27 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_path_is_told_from_a_missing_model() {
+        let word = r#"{"error":{"code":"gone","message":"none"}}"#;
+        for (status, base, body, code) in [
+            (404, "http://h", "nothing here", "wrong-address"),
+            (404, "http://h/v1", "nothing here", "wrong-address"),
+            (405, "http://h", word, "wrong-address"),
+            (404, "http://h/v1", word, "not-found"),
+            (404, "http://h", "no such model", "not-found"),
+            (400, "http://h", "nothing here", "bad-request"),
+        ] {
+            let base = base.parse().unwrap();
+            let head = Head {
+                status,
+                ..Head::default()
+            };
+            let error = of(&head, body.as_bytes(), &Service { base, ..service() });
+            assert_eq!(error.code(), code, "{status} {body}");
+        }
+    }
+
+    #[test]
     fn the_time_until_an_hour_is_that_of_the_next_one_by_the_answers_own_date() {
         let left = |date: &str| {
             let headers = vec![("date".to_owned(), date.to_owned())];

@@ -146,6 +146,18 @@ mod tests {
         fn call(&self, _: &Request<'_>, _: &mut dyn Watch) -> Result<Reply, CallError> {
             Err(CallError::NothingLeft { given: 0 })
         }
+
+        fn count_tokens(
+            &self,
+            _: &Request<'_>,
+            _: &mut dyn Watch,
+        ) -> Result<Option<u64>, CallError> {
+            Ok(Some(7))
+        }
+
+        fn check(&self, _: &mut dyn Watch) -> Result<(), CallError> {
+            Err(CallError::Cancelled)
+        }
     }
 
     fn named(name: &str) -> Box<dyn Model> {
@@ -162,6 +174,20 @@ mod tests {
             .map(|model| model.id().name())
             .collect::<Vec<_>>()
             .join(" ")
+    }
+
+    #[test]
+    fn a_list_answers_as_its_first_model() {
+        let list = List::new(named("a"), vec![], vec![]);
+        let (request, mut watch) = (Request::default(), crate::watch::Blind);
+        assert_eq!(list.id().name(), "a");
+        assert_eq!(list.count_tokens(&request, &mut watch).unwrap(), Some(7));
+        let [called, checked] = [
+            list.call(&request, &mut watch).map(drop),
+            list.check(&mut watch),
+        ];
+        assert!(matches!(called, Err(CallError::NothingLeft { .. })));
+        assert!(matches!(checked, Err(CallError::Cancelled)));
     }
 
     #[test]

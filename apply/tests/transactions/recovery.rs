@@ -184,9 +184,11 @@ fn a_failure_after_which_somebody_has_written_names_what_was_left() {
     let error =
         code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps)
             .unwrap_err();
+    assert!(error.leaves_tree_changed());
     let ApplyError::PartlyRolledBack { cause, back } = error else {
         panic!("{error:?}")
     };
+    assert!(!cause.leaves_tree_changed());
     assert!(matches!(*cause, ApplyError::Changed { path } if path == "b"));
     assert_eq!(back.left, ["a"]);
     assert_eq!(

@@ -19,6 +19,16 @@ fn ignore_rules_of_the_start_stay_in_force_and_new_ones_are_heeded() {
     for path in ["a.key", "deep/x", "a.new", "late/y"] {
         assert_eq!(code(&guard, path), Some(Code::Ignored), "{path}");
     }
+    let captured = |path: &str| guard.ignores(path.as_ref());
+    assert_eq!(
+        ["a.key", "deep/x", "x", "a.new"].map(captured),
+        [true, true, false, false]
+    );
+    let folder = |path: &str| guard.has_ignored_folder(path.as_ref());
+    assert_eq!(
+        ["deep/x/in", "a.key", "deep", "x"].map(folder),
+        [true, true, false, false]
+    );
     assert_eq!(code(&guard, "late/x"), None);
 }
 

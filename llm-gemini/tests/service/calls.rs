@@ -436,6 +436,11 @@ fn a_page_in_the_place_of_the_models_description_is_no_good_sign() {
     };
     insta::assert_snapshot!(check(Step::html(200, "Please log in")), @r#"the reply cannot be read: a page of HTML, "Please log in""#);
     insta::assert_snapshot!(check(Step::html(401, "Who are you?").cut_after(60)), @r#"the key is not valid: a page of HTML, "Who are you?""#);
+    let labelled = Step {
+        content_type: Some("Text/HTML; charset=utf-8".into()),
+        ..Step::body("Please log in")
+    };
+    insta::assert_snapshot!(check(labelled), @"the reply cannot be read: Please log in");
     insta::assert_snapshot!(check(Step::body(&" ".repeat(17 << 20))), @"the reply is larger than 16777216 bytes");
 }
 
