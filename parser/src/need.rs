@@ -33,3 +33,23 @@ pub fn needed(text: &str) -> Option<Vec<&str>> {
     }
     (!paths.is_empty()).then_some(paths)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::needed;
+
+    #[test]
+    fn only_lines_that_ask_and_their_needless_ends_are_a_reply_that_asks() {
+        for (text, paths) in [
+            ("^^^need a\n^^^end\n^^^need  b c \n", Some(vec!["a", "b c"])),
+            ("<think>\n</think>\n^^^need a\n", Some(vec!["a"])),
+            ("^^^end\n^^^need a\n", None),
+            ("^^^need a\n&&&end\n", None),
+            ("^^^need a\n^^^delete\n", None),
+            ("^^^needa\n", None),
+            ("nothing\n", None),
+        ] {
+            assert_eq!(needed(text), paths, "{text}");
+        }
+    }
+}

@@ -215,6 +215,30 @@ fn folders_that_a_command_removed_come_back_with_their_modes() {
     assert_eq!(tree.files(), new, "and that is undone as well");
 }
 
+#[test]
+fn what_a_command_will_replace_is_kept_by_a_second_name_unless_it_has_one() {
+    let tree = Tree::new(&[("alone", "1"), ("gone", "3"), ("linked", "2")]);
+    let now = Tree::new(&[("alone", "new"), ("linked", "new"), ("made", "new")]);
+    for name in ["gone", "linked"] {
+        fs::hard_link(tree.root.join(name), tree.root.join(format!("{name}-too"))).unwrap();
+    }
+    let found = ["alone", "gone", "linked", "made"].map(|path| Found {
+        path: path.to_owned(),
+        before: (path != "made").then_some(OldFile::InTree),
+    });
+    let undo = tree.undo(1);
+    let applied =
+        code_commit_apply::adopt(&tree.root, &now.root, &undo, found, (vec![], vec![])).unwrap();
+    let path = "linked".to_owned();
+    assert_eq!(applied.warnings, [Warning::LinkBroken { path }]);
+    let is_second_name = |(number, name): (usize, &str)| {
+        let kept = fs::metadata(undo.join(format!("{number}.old"))).unwrap();
+        kept.ino() == inode(&tree, name)
+    };
+    let names = [(0, "alone"), (1, "gone"), (2, "linked")];
+    assert_eq!(names.map(is_second_name), [true, false, false]);
+}
+
 /// An access list with one named user, as the kernel stores it.
 fn access_list() -> Vec<u8> {
     let entries: [(u16, u16, u32); 5] = [

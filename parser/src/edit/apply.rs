@@ -261,6 +261,30 @@ mod tests {
     }
 
     #[test]
+    fn of_two_places_the_one_that_needs_fewer_rules_is_meant_and_signs_count_less_than_indentation()
+    {
+        for (old, new) in [
+            ("  a - b\na - b\n", "  a - b\nc\n"),
+            ("  a \u{2013} b\na - b\n", "  a \u{2013} b\nc\n"),
+        ] {
+            let hunks = [("a \u{2013} b\n", "c\n")];
+            assert_eq!(applied(old, &hunks).as_deref(), Ok(new));
+        }
+    }
+
+    #[test]
+    fn blanks_behind_a_new_line_go_only_if_the_old_ones_have_some_that_the_file_has_not() {
+        for (old, search, new) in [
+            ("  a\n", "a\n", "  b  \n"),
+            ("  a\n", "a  \n", "  b\n"),
+            ("a \n", "a  \n", "b  \n"),
+        ] {
+            let hunks = [(search, "b  \n")];
+            assert_eq!(applied(old, &hunks).as_deref(), Ok(new), "{search:?}");
+        }
+    }
+
+    #[test]
     fn every_hunk_inside_a_longer_one_is_told() {
         let hunks = [
             ("a\nb\nc\nd\ne\n", ""),

@@ -498,6 +498,8 @@ fn the_form_of_a_thought_is_no_reason_to_refuse_a_change() {
             assert_eq!(read(&format!("{file}\n{thought}")), said, "{thought}");
         }
     }
+    let two = "&&&start one &&&end\n&&&start two &&&end\n";
+    assert_eq!(read(&[two, file].concat()), r#"1 files, ["one", "two"]"#);
     assert_eq!(
         read("$$$start all is well $$$end\n"),
         r#"0 files, ["all is well"]"#
