@@ -13,15 +13,7 @@ clean=$PWD/target/clean-root
 skip() { echo "SKIPPED: $*" >&2; }
 if ! command -v debootstrap >/dev/null; then skip "packages in clean roots, because there is no debootstrap"; exit 0; fi
 if [ "$(id -u)" != 0 ]; then skip "packages in clean roots, because only root can make one"; exit 0; fi
-
-# The release of this machine, since a program that is not static needs its C library.
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-if [ ! -e "$clean/made" ]; then
-    rm -rf "$clean"
-    debootstrap --variant=minbase "$release" "$clean" >/dev/null ||
-        { skip "packages in clean roots, because debootstrap could not make one"; exit 0; }
-    touch "$clean/made"
-fi
+tools/packaging/clean-root.sh "$clean" || { skip "packages in clean roots, because debootstrap could not make one"; exit 0; }
 
 # One clean root: a layer over the common one, which is gone with the namespace, with places of this machine at others in it.
 # Standard input is the script that runs there.
