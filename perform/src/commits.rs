@@ -170,3 +170,14 @@ fn changed_by_whomever(run: &Path, account: &ChangeEngine) -> Result<Option<Stri
     let during = code_commit_apply::hashes_after(&[last]).map_err(Fault::Undo)?;
     Ok(during.into_keys().find(|path| written.contains_key(path)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_its_owner_may_execute_is_a_program() {
+        let modes = [None, Some(0o644), Some(0o655), Some(0o100), Some(0o755)];
+        assert_eq!(modes.map(is_program), [false, false, false, true, true]);
+    }
+}

@@ -283,7 +283,7 @@ pub(crate) fn store(record: &Record, file: &str, text: &str) -> Result<Text, Fol
 
 #[cfg(test)]
 mod tests {
-    use code_commit_engine::{Restore, Restored};
+    use code_commit_engine::{Keep, Kept, Restore, Restored};
     use code_commit_logging::Redactor;
 
     use super::*;
@@ -296,13 +296,8 @@ mod tests {
     }
 
     fn restored(path: &str) -> Recorded {
-        Recorded::of(
-            &Restore,
-            &Restored {
-                paths: vec![path.to_owned()],
-            },
-        )
-        .unwrap()
+        let paths = vec![path.to_owned()];
+        Recorded::of(&Restore, &Restored { paths }).unwrap()
     }
 
     #[test]
@@ -339,20 +334,35 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_whole_as_long_as_the_files_are_what_its_answers_say() {
+    fn a_paid_answer_whose_file_is_gone_is_valid_only_if_a_later_line_says_that_it_was_synced() {
         let (_base, folder) = run();
         let mut record = Record::begin(folder.clone(), Silent).unwrap();
+        let stored = store(&record, "reply.txt", "kept").unwrap().stored;
+        let mut paid = restored("");
+        paid.answer = json!({ "what": "answered", "round": 1, "reply": stored, "raw": stored,
+            "finish": "complete", "usage": {}, "elapsed_ms": 1 });
+        record.answer(&paid, Durability::Now).unwrap();
+        let valid = || Past::read(folder.path()).unwrap().answers.len();
+        std::fs::remove_file(folder.path().join("reply.txt")).unwrap();
+        assert_eq!(valid(), 0);
+        record.answer(&restored("a"), Durability::Later).unwrap();
+        assert_eq!(valid(), 2);
+    }
+
+    #[test]
+    fn a_record_is_whole_as_long_as_the_files_are_what_its_answers_say() {
+        let (_base, folder) = run();
+        let begun = Past::read_if_begun(folder.path()).unwrap();
+        assert!(begun.lines.is_empty() && manifests(folder.path()).unwrap().is_empty());
+        let mut record = Record::begin(folder.clone(), Silent).unwrap();
         let text = store(&record, "kept.txt", "kept").unwrap();
-        let kept = code_commit_engine::Kept {
-            stored: text.stored,
-        };
-        let request = code_commit_engine::Keep {
+        let stored = text.stored;
+        let request = Keep {
             file: "kept.txt".to_owned(),
             text: "kept".into(),
         };
-        record
-            .answer(&Recorded::of(&request, &kept).unwrap(), Durability::Later)
-            .unwrap();
+        let entry = Recorded::of(&request, &Kept { stored }).unwrap();
+        record.answer(&entry, Durability::Later).unwrap();
         let past = Past::read(folder.path()).unwrap();
         past.intact(&folder).unwrap();
         code_commit_dir::replace(&folder.path().join("kept.txt"), b"other").unwrap();

@@ -144,7 +144,7 @@ fn rounds_written(steps: &RunView) -> BTreeSet<(u32, String)> {
 
 #[cfg(test)]
 mod tests {
-    use code_commit_engine::{Changed, Event, RolledBack, Written};
+    use code_commit_engine::{Changed, Event, Measured, RolledBack, Written};
 
     use super::*;
 
@@ -157,17 +157,17 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_for_of_what_was_put_back() {
+        let change = |action| Changed {
+            path: "a".to_owned(),
+            action,
+            before_sha256: None,
+            after_sha256: None,
+            created: false,
+            before_mode: None,
+            after_mode: None,
+        };
         let written = |attempt, action| {
-            let change = Changed {
-                path: "a".to_owned(),
-                action,
-                before_sha256: None,
-                after_sha256: None,
-                created: false,
-                before_mode: None,
-                after_mode: None,
-            };
-            let (touched, changes, warnings) = (Vec::new(), vec![change], Vec::new());
+            let (touched, changes, warnings) = (Vec::new(), vec![change(action)], Vec::new());
             Event::Written(Written {
                 attempt,
                 touched,
@@ -177,14 +177,17 @@ mod tests {
             })
         };
         let (first, second) = (written(1, Action::Write), written(2, Action::Write));
-        let rounds = |answers: &[Event]| {
+        let rounds = |answers: &[Event]| -> Vec<u32> {
             let written = rounds_written(&RunView::untimed(answers));
-            written
-                .into_iter()
-                .map(|(round, _)| round)
-                .collect::<Vec<_>>()
+            written.into_iter().map(|(round, _)| round).collect()
         };
         assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);
+        let measured = Event::Measured(Measured {
+            tree_sha256: String::new(),
+            changes: vec![change(Action::Write)],
+            put_back: Vec::new(),
+        });
+        assert_eq!(rounds(&[first.clone(), measured]), [1]);
         let rolled_back = Event::RolledBack(RolledBack {
             warnings: Vec::new(),
         });

@@ -196,8 +196,8 @@ mod tests {
         ]
         .map(quoted)
         .join(",");
-        let Table { rows, left_out } = read(&format!("{HEADER}{line}\nbroken,row\n"));
-        assert_eq!((rows.len(), left_out), (1, 1));
+        let Table { rows, left_out } = read(&format!("{HEADER}{line}\nbroken,row\nbroken"));
+        assert_eq!((rows.len(), left_out), (1, 2));
         assert_eq!(rows[0].model, "odd,\"model\"");
         assert_eq!(
             (rows[0].input, rows[0].total, rows[0].thoughts()),

@@ -8,26 +8,30 @@ use super::*;
 use crate::Silent;
 use crate::intake::tests::rules;
 
+fn world(top: &Path) -> CommitWorld<'static> {
+    let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
+    let record = Record::begin(run, Silent).unwrap();
+    let nobody = Rc::new(Scripted::new(Vec::new()));
+    CommitWorld::new(record, rules(top), nobody, Cancel::new().unwrap())
+}
+
+fn apply(round: u32, reply: &str) -> Apply {
+    Apply {
+        round,
+        reply: Reply::of_text(reply),
+        seen: BTreeMap::new(),
+        need_bytes: 0,
+    }
+}
+
 /// The stored messages of these replies, in sequence; the number is the round of each.
 fn kept(replies: &[(u32, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let said_log = folder.path().join("said.txt");
-    let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
-    let record = Record::begin(run, Silent).unwrap();
-    let nobody = std::rc::Rc::new(Scripted::new(Vec::new()));
-    let mut world = CommitWorld {
-        said_log: Some(said_log.clone()),
-        ..CommitWorld::new(record, rules(folder.path()), nobody, Cancel::new().unwrap())
-    };
+    let mut world = world(folder.path());
+    world.said_log = Some(said_log.clone());
     for (round, reply) in replies {
-        world
-            .perform(&Apply {
-                round: *round,
-                reply: Reply::of_text(reply),
-                seen: BTreeMap::new(),
-                need_bytes: 0,
-            })
-            .unwrap();
+        world.perform(&apply(*round, reply)).unwrap();
     }
     std::fs::read_to_string(said_log).unwrap()
 }
@@ -47,4 +51,21 @@ fn what_a_later_reply_says_again_is_kept_again() {
         kept(&[(1, REJECTED), (2, REJECTED), (3, APPLIED)]),
         "one\none\none\ntwo\n"
     );
+}
+
+#[test]
+fn a_file_that_somebody_changed_since_the_model_was_asked_is_written_over_with_a_warning() {
+    for (changed_at, is_told) in [(999, false), (1000, false), (1001, true)] {
+        let top = tempfile::tempdir().unwrap();
+        let mut world = world(top.path());
+        let prompt = world.record.folder().path().join(world.layout.query(1));
+        for (path, at) in [(prompt, 1000), (top.path().join("tree/a.txt"), changed_at)] {
+            let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(at);
+            let file = std::fs::File::create(path).unwrap();
+            file.set_modified(at).unwrap();
+        }
+        let answer = format!("{:?}", world.perform(&apply(1, APPLIED)).unwrap());
+        let told = "`a.txt` had been changed since the model was asked";
+        assert_eq!(answer.contains(told), is_told, "{answer}");
+    }
 }

@@ -175,6 +175,16 @@ mod tests {
     }
 
     #[test]
+    fn a_slip_is_named_if_all_lines_have_it() {
+        let last_word = |search: &str| slip(search).and_then(|slip| slip.split(' ').next_back());
+        let numbers = ["1: a\n\n2| b", "1: a\nb"].map(last_word);
+        assert_eq!(numbers, [Some("numbers."), None]);
+        let signs = ["+a\n\n b", " a\n b", "+a\nb"].map(last_word);
+        assert_eq!(signs, [Some("diff."), None, None]);
+        assert_eq!(last_word("a\n..."), Some("hunks."));
+    }
+
+    #[test]
     fn lines_that_are_too_long_are_not_compared() {
         let long = "word ".repeat(MOST_BYTES / 5 + 1);
         assert_eq!(nearest("word\n", &long), None);

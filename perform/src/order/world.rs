@@ -375,3 +375,26 @@ pub(super) fn unreadable(error: code_commit_repo::TreeError) -> Fault {
         source: error.source,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use code_commit_logging::{Redactor, RunFolder};
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn an_order_ends_with_a_broken_project_and_stops_with_a_broken_machine() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
+        let record = Record::begin(folder, crate::Silent).unwrap();
+        let is_stopped = |errno: Errno| {
+            let fault = Fault::file("write", Path::new("a"))(errno.into());
+            tried::<()>(&record, Err(fault)).is_err()
+        };
+        let errors = [Errno::NOSPC, Errno::IO, Errno::NOENT, Errno::ACCESS];
+        assert_eq!(errors.map(is_stopped), [true, true, false, false]);
+        assert!(matches!(tried(&record, Ok(1)), Ok(Tried::Done(1))));
+        assert!(tried::<()>(&record, Err(Fault::Interrupted)).is_err());
+    }
+}

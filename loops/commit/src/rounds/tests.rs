@@ -242,6 +242,15 @@ fn the_next_prompt_shows_what_the_build_made_of_a_file_unless_the_roll_up_would_
 }
 
 #[test]
+fn what_is_shown_beside_a_failure_begins_on_a_line_of_its_own() {
+    let told = |output, besides| told(&text(output), &Limits::of_rounds(1), 1, At::Build, besides);
+    assert_eq!(told("no", ""), "no");
+    assert_eq!(told("no\n", ""), "no\n");
+    assert_eq!(told("no", "b"), "no\nb");
+    assert_eq!(told("no\n", "b"), "no\nb");
+}
+
+#[test]
 fn a_build_that_passes_at_once_ends_the_run() {
     let facts = [answered(A), applied(), built(0, "")];
     insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → done(1)");

@@ -357,7 +357,8 @@ fn a_limit_is_waited_out_in_the_session_that_it_cut_off_and_others_work_before()
     turn builder
     ");
     let mut two = inputs();
-    two.start.builder.others = 1;
+    // The stronger one is for repairs only.
+    (two.start.builder.others, two.start.builder.stronger) = (1, 1);
     insta::assert_snapshot!(steps(&two), @"
     turn builder
     turn builder by agent 1

@@ -279,3 +279,17 @@ fn a_turn_that_was_cut_off_with_the_harness_lasted_until_its_last_event() {
     assert_eq!(turned.elapsed_ms, 7000);
     assert_eq!(world.used.passed(&world.limits).unwrap().code, "limit-time");
 }
+
+#[test]
+fn what_a_loop_does_next_depends_on_how_a_turn_ended() {
+    use TurnAdvice::{Renew, Repeat, Stop, Use, WaitUntil};
+    let quota = |resets_unix| End::Service {
+        code: code_commit_llm::ErrorCode::DailyQuota,
+        message: String::new(),
+        resets_unix,
+    };
+    let ends = [End::Ok, End::LostSession, quota(Some(7)), quota(None)];
+    let next = |is_cut_off| ends.each_ref().map(|end| turn_end(end, is_cut_off).then);
+    assert_eq!(next(true), [Use, Repeat, Repeat, Repeat]);
+    assert_eq!(next(false), [Use, Renew, WaitUntil(7), Stop]);
+}
