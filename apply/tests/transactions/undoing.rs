@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use code_commit_apply::{Force, UndoError};
+use code_commit_apply::{ApplyError, Force, UndoError};
 
 use crate::tree::{Files, Tree};
 
@@ -89,6 +89,27 @@ fn forced_it_keeps_what_is_saved_at_the_last_moment_too() {
         .map(|folder| fs::read_to_string(folder.join("1.old")).unwrap());
     assert_eq!(kept.collect::<Vec<_>>(), ["saved 2"]);
     assert_eq!(tree.state(), ["lock"]);
+}
+
+#[test]
+fn an_undo_ends_even_if_somebody_saves_at_every_last_moment() {
+    for (force, tries) in [(Force::No, 1), (Force::Yes, 5)] {
+        let mut tree = Tree::new(&[("a", "a")]);
+        tree.apply(&[("a", Some(b"1"))]).unwrap();
+        let mut saved = 0;
+        let mut save = |step: &'static str| {
+            if step == "write the journal" && saved < 2 * tries {
+                saved += 1;
+                fs::write(tree.root.join("a"), format!("saved {saved}")).unwrap();
+            }
+        };
+        let folders = tree.undos();
+        let undone =
+            code_commit_apply::seam::undo(&tree.lock, &tree.root, &folders, force, &mut save);
+        let is_told = matches!(undone, Err(UndoError::Apply(ApplyError::Changed { .. })));
+        assert_eq!((is_told, saved), (true, tries));
+        assert_eq!(tree.read("a"), format!("saved {tries}"));
+    }
 }
 
 #[test]

@@ -69,3 +69,19 @@ fn a_file_that_somebody_changed_since_the_model_was_asked_is_written_over_with_a
         assert_eq!(answer.contains(told), is_told, "{answer}");
     }
 }
+
+#[test]
+fn what_a_build_changed_is_settled_before_a_reply_is_applied_even_if_that_fails() {
+    let top = tempfile::tempdir().unwrap();
+    let mut world = world(top.path());
+    let run = world.record.folder().path().to_owned();
+    let (guard, undo) = (Rc::clone(&world.rules.guard), run.join(BACKUP));
+    world.account.open(&guard, &run).unwrap();
+    std::fs::File::create(top.path().join("tree/made")).unwrap();
+    let set = undo.join("1-build");
+    world.account.close(&guard, &run, &set).unwrap();
+    std::fs::File::create(undo.join("2")).unwrap();
+    assert!(!code_commit_changes::is_settled(&run).unwrap());
+    world.perform(&apply(2, APPLIED)).unwrap_err();
+    assert!(code_commit_changes::is_settled(&run).unwrap());
+}

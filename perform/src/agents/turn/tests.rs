@@ -37,7 +37,7 @@ impl Cast<One> for Role {
     }
 
     fn folder(&self, _: Builder) -> std::path::PathBuf {
-        unreachable!("no request names a place")
+        self.cwd.clone()
     }
 
     fn repository(&self, _: Builder) -> &Repository {
@@ -45,7 +45,7 @@ impl Cast<One> for Role {
     }
 
     fn counted(&self, _: Builder) -> crate::Counted {
-        unreachable!("no request identifies a place")
+        crate::Counted::All
     }
 }
 
@@ -292,4 +292,18 @@ fn what_a_loop_does_next_depends_on_how_a_turn_ended() {
     let next = |is_cut_off| ends.each_ref().map(|end| turn_end(end, is_cut_off).then);
     assert_eq!(next(true), [Use, Repeat, Repeat, Repeat]);
     assert_eq!(next(false), [Use, Renew, WaitUntil(7), Stop]);
+}
+
+#[test]
+fn a_folder_that_does_not_exist_has_no_identity() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+    let cast = role(folder.path());
+    let work = cast.cwd.clone();
+    let mut world = world(folder.path(), run, cast);
+    let place = Builder;
+    let identify = code_commit_engine::Identify::<One> { place };
+    assert!(world.perform(&identify).unwrap().sha256.is_some());
+    fs::remove_dir(work).unwrap();
+    assert_eq!(world.perform(&identify).unwrap().sha256, None);
 }
