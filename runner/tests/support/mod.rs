@@ -271,7 +271,7 @@ fn processes(is_meant: impl Fn(&[u8]) -> bool) -> Vec<String> {
     named.map(|path| path.display().to_string()).collect()
 }
 
-/// Runs these tests of the calling file once more, as a user who is not root; gives what they print.
+/// Runs these tests of the calling program once more, as a user who is not root; gives what they print.
 pub(crate) fn run_as_another_user(names: &[&str]) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         eprintln!(

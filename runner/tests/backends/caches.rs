@@ -1,18 +1,13 @@
 //! Caches of tools: read from the user's, written to the project's own layers.
 
-#![expect(clippy::disallowed_methods, reason = "tests set up files of their own")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-mod support;
-
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use crate::support::{Scratch, attempt, works};
 use code_commit_runner::{Access, Backend, Confinement, RunError};
 use rustix::fs::{FlockOperation, flock};
-use support::{Scratch, attempt, works};
 
 /// The backends that can mount layers.
 fn backends() -> impl Iterator<Item = Backend> {

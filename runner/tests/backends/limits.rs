@@ -1,11 +1,9 @@
 //! Commands that take more of the machine than they may.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Scratch, backends, processes_with, sandboxes};
 use code_commit_runner::{Backend, Ended, Output, Resources};
-use support::{Scratch, backends, processes_with, sandboxes};
 
 /// Runs a command with these limits only.
 fn ran(scratch: &Scratch, backend: Backend, argv: &[&str], resources: Resources) -> Output {
@@ -130,7 +128,7 @@ fn what_is_usual_is_enough_for_a_compiler() {
     for backend in backends() {
         let scratch = Scratch::new();
         fs::copy(
-            support::evil_programs().join("glutton.c"),
+            crate::support::evil_programs().join("glutton.c"),
             scratch.at("tree/src/a.c"),
         )
         .unwrap();

@@ -1,9 +1,7 @@
 //! System calls that are on no list do not exist in a sandbox.
 
-mod support;
-
+use crate::support::{Scratch, backends};
 use code_commit_runner::Backend;
-use support::{Scratch, backends};
 
 #[test]
 fn a_call_that_is_on_no_list_does_not_exist() {

@@ -1,20 +1,12 @@
 //! What ordinary programs find in each sandbox. What hostile ones can do is in `probes.rs`.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the tests set up files and processes of their own"
-)]
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
-mod support;
-
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
+use crate::support::{Scratch, assert_ok, attempt, backends, sandboxes, works};
 use code_commit_runner::{Access, AllowedHost, Backend, Command, Confinement, Ended};
-use support::{Scratch, assert_ok, attempt, backends, sandboxes, works};
 
 /// What the standard library of most languages does before it listens or connects.
 #[test]
@@ -41,12 +33,12 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
 /// Namespaces of a user who is not root are set up in another way, and other checks of the kernel apply.
 #[test]
 fn a_user_without_rights_is_confined_like_root() {
-    support::run_as_another_user(&[
-        "a_link_that_a_build_planted_opens_nothing",
-        "no_folder_is_made_through_a_link_that_a_build_planted",
-        "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
-        "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
-        "a_name_that_a_command_looks_up_does_not_exist_and_is_listed",
+    crate::support::run_as_another_user(&[
+        "sandbox::a_link_that_a_build_planted_opens_nothing",
+        "sandbox::no_folder_is_made_through_a_link_that_a_build_planted",
+        "sandbox::a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
+        "sandbox::localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
+        "sandbox::a_name_that_a_command_looks_up_does_not_exist_and_is_listed",
     ]);
 }
 
@@ -375,7 +367,7 @@ fn a_mount_that_only_root_may_enter_is_in_nobodys_way() {
     let helper = folder.path().join("hold");
     assert!(
         std::process::Command::new("cp")
-            .arg(support::helper())
+            .arg(crate::support::helper())
             .arg(&helper)
             .status()
             .unwrap()
@@ -425,7 +417,7 @@ fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
             .args(["-c", "exec 7< \"$0\"; exec \"$@\""])
             .arg(scratch.at("outside/note"));
         shell
-            .arg(support::helper())
+            .arg(crate::support::helper())
             .arg(backend.to_string())
             .arg(scratch.at("tree"));
         let output = shell

@@ -2,15 +2,6 @@
 //!
 //! `cargo test -p code-commit-runner -- attempt --nocapture` prints the tables.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the tests set up files and processes of their own"
-)]
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-#![expect(clippy::print_stdout, reason = "the tables are what one looks at")]
-
-mod support;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
@@ -19,8 +10,8 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use crate::support::{Scratch, assert_ok, attempt, works};
 use code_commit_runner::{Access, Backend, Confinement, Ended};
-use support::{Scratch, assert_ok, attempt, works};
 
 /// What every build must be able to do.
 const NEEDED: [&str; 5] = [
@@ -150,7 +141,7 @@ struct Documented {
 
 impl Documented {
     fn read() -> Self {
-        let readme = include_str!("../README.md");
+        let readme = include_str!("../../README.md");
         let (_, rest) = readme.split_once("<!-- attempts -->\n").unwrap();
         let (attempts, rest) = rest.split_once("\n\n| attempt | ").unwrap();
         let attempts = attempts.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -254,11 +245,11 @@ fn every_attempt_is_blocked_but_those_that_the_readme_names() {
 #[test]
 fn every_attempt_of_another_user_is_blocked_too() {
     let names = [
-        "every_attempt_is_blocked_but_those_that_the_readme_names",
-        "with_the_network_on_the_host_is_reached_over_it_and_not_otherwise",
-        "without_a_sandbox_every_attempt_gets_through_that_is_open_to_all",
+        "probes::every_attempt_is_blocked_but_those_that_the_readme_names",
+        "probes::with_the_network_on_the_host_is_reached_over_it_and_not_otherwise",
+        "probes::without_a_sandbox_every_attempt_gets_through_that_is_open_to_all",
     ];
-    if let Some(text) = support::run_as_another_user(&names) {
+    if let Some(text) = crate::support::run_as_another_user(&names) {
         let is_of_table = |line: &&str| {
             line.contains("got through") || (line.starts_with("    ") && !line.contains('_'))
         };
