@@ -40,3 +40,13 @@ pub fn today() -> Option<Day> {
     let now = Stamp::now().rfc3339();
     now.split_once('T')?.0.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn today_is_no_day_before_this_was_written() {
+        assert!(today() > "2026-10-01".parse().ok());
+    }
+}

@@ -10,9 +10,11 @@ use code_commit_fixtures::project::Project;
 use code_commit_llm::{Model, Scripted, scripted::Entry};
 use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
-use code_commit_runs::commit::Which;
+use code_commit_runs::commit::{Query, Which};
 use code_commit_runs::host::OpenModel;
-use code_commit_runs::{Exit, Failure, Host, clean, commit, registry::Registry, resume, undo};
+use code_commit_runs::{
+    Exit, Failure, Host, again, changes, chronicle, clean, commit, registry::Registry, resume, undo,
+};
 use code_commit_settings::{Environment, Keys, Options, Sandbox, Settings};
 
 /// A model that gives these replies in order.
@@ -25,6 +27,16 @@ impl OpenModel for Replies {
             ..Entry::default()
         };
         Ok(Box::new(Scripted::new(self.0.iter().map(entry).collect())))
+    }
+}
+
+fn request() -> commit::Request {
+    let mut layer = Options::default();
+    layer.model.name = Some("scripted/replies".parse().unwrap());
+    layer.sandbox.mode = Some(Sandbox::Off);
+    commit::Request {
+        layer,
+        ..commit::Request::default()
     }
 }
 
@@ -80,14 +92,7 @@ impl Scene {
 
     /// A run of the default loop with these replies.
     fn commit(&self, replies: &'static [&'static str]) -> Result<Exit, Failure> {
-        let mut layer = Options::default();
-        layer.model.name = Some("scripted/replies".parse().unwrap());
-        layer.sandbox.mode = Some(Sandbox::Off);
-        let request = commit::Request {
-            layer,
-            ..commit::Request::default()
-        };
-        commit::run(Which::Commit, &request, self.host(&Replies(replies)))
+        commit::run(Which::Commit, &request(), self.host(&Replies(replies)))
     }
 
     /// The names of the runs, the newest first.
@@ -113,6 +118,18 @@ fn a_run_is_recorded_undone_and_removed() {
 
     let nobody = Replies(&[]);
     let host = scene.host(&nobody);
+    let found = chronicle::find(None, host).unwrap();
+    let changed = changes::of_run(scene.project.root(), &found.path).unwrap();
+    let added: Vec<_> = changed.iter().map(|change| change.stat().added).collect();
+    assert_eq!(added, [Some(3), Some(2)]);
+    let ends = |most| found.ends("run.json", most).unwrap();
+    let (all, none, bytes) = ends(u64::MAX);
+    assert!(none.is_empty() && all.len() as u64 == bytes);
+    assert_eq!(
+        ends(2),
+        (all[..2].to_owned(), all[all.len() - 2..].to_owned(), bytes)
+    );
+    assert_eq!(found.ends("../run.json", 1), None);
     assert_eq!(
         undo::run(&undo::Request::default(), host).unwrap(),
         Exit::Done
@@ -152,4 +169,43 @@ fn a_run_that_cannot_begin_leaves_no_record() {
     std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
     let refused = scene.commit(&[MENDS_IT]).unwrap_err();
     assert_eq!((refused.exit, scene.runs()), (Exit::Refused, 0));
+}
+
+#[test]
+fn only_a_named_run_that_changed_nothing_is_closed_by_an_undo() {
+    let scene = Scene::new();
+    scene
+        .project
+        .write("agent-config/query.txt", &[b'x'; 70_000])
+        .unwrap();
+    scene.commit(&[TOUCHES_GIT]).unwrap();
+    let nobody = Replies(&[]);
+    let host = scene.host(&nobody);
+    let run = chronicle::find(None, host).unwrap().facts();
+    assert_eq!(run.query.len(), 64 << 10);
+    let undo = |run| {
+        let request = undo::Request {
+            run,
+            ..undo::Request::default()
+        };
+        undo::run(&request, host).map_err(|failure| failure.exit)
+    };
+    assert_eq!(undo(None), Err(Exit::NothingToDo));
+    assert_eq!(undo(Some(&run.name)), Ok(Exit::Done));
+    assert_eq!(undo(Some(&run.name)), Err(Exit::NothingToDo));
+}
+
+#[test]
+fn a_run_that_goes_on_from_a_failed_build_is_shown_its_output() {
+    let scene = Scene::new();
+    scene.commit(&[BREAKS_THE_BUILD]).unwrap();
+    let replies = Replies(&[MENDS_IT]);
+    let host = scene.host(&replies);
+    let request = commit::Request {
+        query: Query::given("no").unwrap(),
+        ..request()
+    };
+    again::run(None, request, host).unwrap();
+    let query = chronicle::find(None, host).unwrap().facts().query;
+    assert!(query.contains("FAILED: "), "{query}");
 }
