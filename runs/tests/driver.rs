@@ -15,7 +15,7 @@ use code_commit_runs::host::OpenModel;
 use code_commit_runs::{
     Exit, Failure, Host, again, changes, chronicle, clean, commit, registry::Registry, resume, undo,
 };
-use code_commit_settings::{Environment, Keys, Options, Sandbox, Settings};
+use code_commit_settings::{Environment, Keys, Sandbox, Settings};
 
 /// A model that gives these replies in order.
 struct Replies(&'static [&'static str]);
@@ -30,14 +30,12 @@ impl OpenModel for Replies {
     }
 }
 
+/// For the default loop, without a sandbox.
 fn request() -> commit::Request {
-    let mut layer = Options::default();
-    layer.model.name = Some("scripted/replies".parse().unwrap());
-    layer.sandbox.mode = Some(Sandbox::Off);
-    commit::Request {
-        layer,
-        ..commit::Request::default()
-    }
+    let mut request = commit::Request::default();
+    request.layer.model.name = Some("scripted/replies".parse().unwrap());
+    request.layer.sandbox.mode = Some(Sandbox::Off);
+    request
 }
 
 /// A project with a failing test, and what its runs need.
@@ -122,18 +120,15 @@ fn a_run_is_recorded_undone_and_removed() {
     let changed = changes::of_run(scene.project.root(), &found.path).unwrap();
     let added: Vec<_> = changed.iter().map(|change| change.stat().added).collect();
     assert_eq!(added, [Some(3), Some(2)]);
-    let ends = |most| found.ends("run.json", most).unwrap();
-    let (all, none, bytes) = ends(u64::MAX);
-    assert!(none.is_empty() && all.len() as u64 == bytes);
-    assert_eq!(
-        ends(2),
-        (all[..2].to_owned(), all[all.len() - 2..].to_owned(), bytes)
-    );
+    let (begin, end, _) = found.ends("run.json", 1).unwrap();
+    assert_eq!((&*begin, &*end), ("{", "\n"));
     assert_eq!(found.ends("../run.json", 1), None);
-    assert_eq!(
-        undo::run(&undo::Request::default(), host).unwrap(),
-        Exit::Done
-    );
+    let unread = found.path.join("backup/before/tree");
+    std::fs::create_dir_all(&unread).unwrap();
+    let undo = || undo::run(&undo::Request::default(), host);
+    assert_eq!(undo().unwrap_err().exit, Exit::TreeNotRestored);
+    std::fs::remove_dir(&unread).unwrap();
+    assert_eq!(undo().unwrap(), Exit::Done);
     assert_eq!(scene.project.status().unwrap(), before);
 
     assert_eq!(scene.runs(), 1);
@@ -172,27 +167,22 @@ fn a_run_that_cannot_begin_leaves_no_record() {
 }
 
 #[test]
-fn only_a_named_run_that_changed_nothing_is_closed_by_an_undo() {
+fn a_run_that_changed_nothing_is_not_closed_by_an_undo_that_does_not_name_it() {
     let scene = Scene::new();
-    scene
-        .project
-        .write("agent-config/query.txt", &[b'x'; 70_000])
-        .unwrap();
+    let project = &scene.project;
+    for file in ["query", "gemini-system-prompt"] {
+        let file = format!("agent-config/{file}.txt");
+        project.write(&file, &[b'x'; 70_000]).unwrap();
+    }
     scene.commit(&[TOUCHES_GIT]).unwrap();
     let nobody = Replies(&[]);
     let host = scene.host(&nobody);
     let run = chronicle::find(None, host).unwrap().facts();
     assert_eq!(run.query.len(), 64 << 10);
-    let undo = |run| {
-        let request = undo::Request {
-            run,
-            ..undo::Request::default()
-        };
-        undo::run(&request, host).map_err(|failure| failure.exit)
-    };
-    assert_eq!(undo(None), Err(Exit::NothingToDo));
-    assert_eq!(undo(Some(&run.name)), Ok(Exit::Done));
-    assert_eq!(undo(Some(&run.name)), Err(Exit::NothingToDo));
+    let open = undo::run(&undo::Request::default(), host).unwrap_err();
+    assert_eq!(open.exit, Exit::NothingToDo);
+    commit::run(Which::Implement, &request(), host).unwrap();
+    assert!(!project.status().unwrap().contains("logs/"));
 }
 
 #[test]
@@ -201,10 +191,8 @@ fn a_run_that_goes_on_from_a_failed_build_is_shown_its_output() {
     scene.commit(&[BREAKS_THE_BUILD]).unwrap();
     let replies = Replies(&[MENDS_IT]);
     let host = scene.host(&replies);
-    let request = commit::Request {
-        query: Query::given("no").unwrap(),
-        ..request()
-    };
+    let mut request = request();
+    request.query = Query::given("no").unwrap();
     again::run(None, request, host).unwrap();
     let query = chronicle::find(None, host).unwrap().facts().query;
     assert!(query.contains("FAILED: "), "{query}");
