@@ -172,7 +172,7 @@ fn a_run_that_changed_nothing_is_not_closed_by_an_undo_that_does_not_name_it() {
     let project = &scene.project;
     for file in ["query", "gemini-system-prompt"] {
         let file = format!("agent-config/{file}.txt");
-        project.write(&file, &[b'x'; 70_000]).unwrap();
+        project.write(&file, "x".repeat(70_000).as_bytes()).unwrap();
     }
     scene.commit(&[TOUCHES_GIT]).unwrap();
     let nobody = Replies(&[]);
