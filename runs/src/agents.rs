@@ -236,4 +236,13 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn each_agent_is_told_its_services_address_in_its_own_variable() {
+        let base_url = Address("http://proxy".parse().unwrap());
+        let told = |kind| address(kind, Some(&base_url)).map(|(name, _)| name);
+        assert_eq!(told(Kind::Claude), Some("ANTHROPIC_BASE_URL".into()));
+        assert_eq!(told(Kind::Gemini), Some("GOOGLE_GEMINI_BASE_URL".into()));
+        assert_eq!(told(Kind::Codex), None);
+    }
 }

@@ -153,3 +153,20 @@ pub(crate) fn literally(path: &str) -> String {
     });
     std::iter::once('/').chain(escaped).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_that_a_build_script_names_are_graders() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("root");
+        let script = format!("./a.sh 'b.sh';{}/c.sh d a.sh ../e.sh", root.display());
+        for path in ["build.sh", "a.sh", "b.sh", "c.sh", "d/f.sh", "../e.sh"] {
+            code_commit_dir::replace(&root.join(path), script.as_bytes()).unwrap();
+        }
+        let graders = graders(&root, &Settings::default());
+        assert_eq!(graders, ["a.sh", "b.sh", "c.sh"]);
+    }
+}

@@ -40,3 +40,13 @@ pub fn today() -> Option<Day> {
     let now = Stamp::now().rfc3339();
     now.split_once('T')?.0.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn today_is_a_day_of_this_decade() {
+        assert!(today() > "2024-12-31".parse().ok());
+    }
+}

@@ -434,4 +434,22 @@ mod tests {
             [".git", ".code-commit", "code-commit.toml", ".gitmodules"]
         );
     }
+
+    #[test]
+    fn sealed_files_are_held_and_a_git_folder_with_the_way_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for file in ["a/b/.git", "c/d/HEAD", "e/build.sh", "build.sh"] {
+            code_commit_dir::replace(&root.join(file), b"").unwrap();
+        }
+        std::os::unix::fs::symlink("a", root.join("f")).unwrap();
+        let sealed = ["a/b/.git", "c/d", "e/build.sh", "build.sh", "f", "gone"].map(PathBuf::from);
+        let from = |first: usize| sealed[first..4].iter().map(|path| root.join(path));
+        assert!(held(root, &sealed, Backend::Namespaces).eq(from(0)));
+        assert!(held(root, &sealed, Backend::Landlock).eq(from(1)));
+        assert_eq!(
+            ways(root, &sealed),
+            ["a", "a/b", "c"].map(|path| root.join(path))
+        );
+    }
 }

@@ -10,10 +10,12 @@ use code_commit_fixtures::project::Project;
 use code_commit_llm::{Model, Scripted, scripted::Entry};
 use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
-use code_commit_runs::commit::Which;
+use code_commit_runs::commit::{Query, Which};
 use code_commit_runs::host::OpenModel;
-use code_commit_runs::{Exit, Failure, Host, clean, commit, registry::Registry, resume, undo};
-use code_commit_settings::{Environment, Keys, Options, Sandbox, Settings};
+use code_commit_runs::{
+    Exit, Failure, Host, again, changes, chronicle, clean, commit, registry::Registry, resume, undo,
+};
+use code_commit_settings::{Environment, Keys, Sandbox, Settings};
 
 /// A model that gives these replies in order.
 struct Replies(&'static [&'static str]);
@@ -26,6 +28,14 @@ impl OpenModel for Replies {
         };
         Ok(Box::new(Scripted::new(self.0.iter().map(entry).collect())))
     }
+}
+
+/// For the default loop, without a sandbox.
+fn request() -> commit::Request {
+    let mut request = commit::Request::default();
+    request.layer.model.name = Some("scripted/replies".parse().unwrap());
+    request.layer.sandbox.mode = Some(Sandbox::Off);
+    request
 }
 
 /// A project with a failing test, and what its runs need.
@@ -80,14 +90,7 @@ impl Scene {
 
     /// A run of the default loop with these replies.
     fn commit(&self, replies: &'static [&'static str]) -> Result<Exit, Failure> {
-        let mut layer = Options::default();
-        layer.model.name = Some("scripted/replies".parse().unwrap());
-        layer.sandbox.mode = Some(Sandbox::Off);
-        let request = commit::Request {
-            layer,
-            ..commit::Request::default()
-        };
-        commit::run(Which::Commit, &request, self.host(&Replies(replies)))
+        commit::run(Which::Commit, &request(), self.host(&Replies(replies)))
     }
 
     /// The names of the runs, the newest first.
@@ -113,10 +116,19 @@ fn a_run_is_recorded_undone_and_removed() {
 
     let nobody = Replies(&[]);
     let host = scene.host(&nobody);
-    assert_eq!(
-        undo::run(&undo::Request::default(), host).unwrap(),
-        Exit::Done
-    );
+    let found = chronicle::find(None, host).unwrap();
+    let changed = changes::of_run(scene.project.root(), &found.path).unwrap();
+    let added: Vec<_> = changed.iter().map(|change| change.stat().added).collect();
+    assert_eq!(added, [Some(3), Some(2)]);
+    let (begin, end, _) = found.ends("run.json", 1).unwrap();
+    assert_eq!((&*begin, &*end), ("{", "\n"));
+    assert_eq!(found.ends("../run.json", 1), None);
+    let unread = found.path.join("backup/before/tree");
+    std::fs::create_dir_all(&unread).unwrap();
+    let undo = || undo::run(&undo::Request::default(), host);
+    assert_eq!(undo().unwrap_err().exit, Exit::TreeNotRestored);
+    std::fs::remove_dir(&unread).unwrap();
+    assert_eq!(undo().unwrap(), Exit::Done);
     assert_eq!(scene.project.status().unwrap(), before);
 
     assert_eq!(scene.runs(), 1);
@@ -152,4 +164,36 @@ fn a_run_that_cannot_begin_leaves_no_record() {
     std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
     let refused = scene.commit(&[MENDS_IT]).unwrap_err();
     assert_eq!((refused.exit, scene.runs()), (Exit::Refused, 0));
+}
+
+#[test]
+fn a_run_that_changed_nothing_is_not_closed_by_an_undo_that_does_not_name_it() {
+    let scene = Scene::new();
+    let project = &scene.project;
+    for file in ["query", "gemini-system-prompt"] {
+        let file = format!("agent-config/{file}.txt");
+        project.write(&file, "x".repeat(70_000).as_bytes()).unwrap();
+    }
+    scene.commit(&[TOUCHES_GIT]).unwrap();
+    let nobody = Replies(&[]);
+    let host = scene.host(&nobody);
+    let run = chronicle::find(None, host).unwrap().facts();
+    assert_eq!(run.query.len(), 64 << 10);
+    let open = undo::run(&undo::Request::default(), host).unwrap_err();
+    assert_eq!(open.exit, Exit::NothingToDo);
+    commit::run(Which::Implement, &request(), host).unwrap();
+    assert!(!project.status().unwrap().contains("logs/"));
+}
+
+#[test]
+fn a_run_that_goes_on_from_a_failed_build_is_shown_its_output() {
+    let scene = Scene::new();
+    scene.commit(&[BREAKS_THE_BUILD]).unwrap();
+    let replies = Replies(&[MENDS_IT]);
+    let host = scene.host(&replies);
+    let mut request = request();
+    request.query = Query::given("no").unwrap();
+    again::run(None, request, host).unwrap();
+    let query = chronicle::find(None, host).unwrap().facts().query;
+    assert!(query.contains("FAILED: "), "{query}");
 }

@@ -44,3 +44,16 @@ pub(crate) fn put_away(tree: &WorkTree, folder: &RunFolder) -> Result<(), Failur
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_of_a_check_is_known_by_its_place_and_its_name() {
+        let is_check = |run| is_check(Path::new(run), Path::new("/state"));
+        assert!(is_check("/state/runs/2026-check-2"));
+        assert!(!is_check("/state/runs/2026-order"));
+        assert!(!is_check("/other/runs/2026-check"));
+    }
+}

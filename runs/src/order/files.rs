@@ -261,3 +261,29 @@ fn without_parents(path: &Path) -> PathBuf {
     }
     plain
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_script_names_its_interpreter_and_no_symlink_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let mut order = WorkOrder::parse(code_commit_loop_order::TEMPLATE.as_bytes()).unwrap();
+        order.allowed_files = vec!["bin/open".to_owned()];
+        for (path, text, program) in [
+            ("bin/a", "#!/bin/sh -e\n", Some("/bin/sh")),
+            ("./bin/a", "#! /usr/bin/env -S python3 -u", Some("python3")),
+            ("bin/a", "# no script\n", None),
+            ("bin/open", "#!/bin/sh\n", None),
+            ("bare", "#!/bin/sh\n", None),
+        ] {
+            code_commit_dir::replace(&root.join(path), text.as_bytes()).unwrap();
+            let found = interpreter_of(path, &order, root);
+            assert_eq!(found.as_deref(), program, "{path}: {text}");
+        }
+        std::os::unix::fs::symlink("bin", root.join("link")).unwrap();
+        content(root, "link/a").unwrap_err();
+    }
+}

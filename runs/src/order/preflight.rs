@@ -322,3 +322,15 @@ fn the_same(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
     };
     verdicts.into_iter().enumerate().filter_map(same).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_read_up_to_one_byte_too_many() {
+        let most = MOST_ORDER_BYTES as u64;
+        let read = |bytes| bounded(io::repeat(0).take(bytes)).unwrap().len() as u64;
+        assert_eq!([most, most + 2].map(read), [most, most + 1]);
+    }
+}

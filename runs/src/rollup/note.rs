@@ -124,7 +124,7 @@ mod tests {
         made("one").keep(root.path(), &options(1)).unwrap();
         store(root.path(), "two", &options(2)).unwrap();
         let stored = Stored::ours(root.path()).unwrap();
-        assert!(stored.is("one") && stored.options == options(2));
+        assert!(stored.is("one") && !stored.is("two") && stored.options == options(2));
         made("two").keep(root.path(), &options(2)).unwrap();
         assert!(Stored::ours(root.path()).unwrap().is("two"));
         made("by hand")

@@ -244,7 +244,7 @@ fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key()
 
 #[test]
 fn a_finished_run_is_found_shown_as_a_page_undone_and_removed() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     let project = Project::here(scene.host()).unwrap();
     Haiku::of(&project).start(None).unwrap();
     let found = chronicle::find(None, scene.host()).unwrap().facts();
@@ -259,10 +259,13 @@ fn a_finished_run_is_found_shown_as_a_page_undone_and_removed() {
         page.contains("haiku.txt") && page.contains("Round 2"),
         "{page}"
     );
+    scene.output.json = false;
     assert_eq!(
         undo::run(&undo::Request::default(), scene.host()).unwrap(),
         Exit::Done
     );
+    let said = scene.said();
+    assert!(said.contains("restored 1 file to its state"), "{said}");
     assert_eq!(scene.poem(), None);
     let none = clean::Request {
         keep: Some(0),

@@ -186,4 +186,11 @@ mod tests {
         ];
         assert_eq!(table.map(listener), [Some(8080), None, Some(80), None]);
     }
+
+    #[test]
+    fn a_port_on_which_somebody_listens_is_found() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        assert!(listening().contains(&port));
+    }
 }

@@ -218,8 +218,12 @@ mod tests {
         std::fs::remove_file(folder.path().join("socket")).unwrap();
         ports.follow();
         assert_eq!(open(&ports), [port]);
+        let accepting = Arc::downgrade(&ports.ports().as_ref().unwrap()[&port].listeners[0].0);
         ports.close();
         said(port).unwrap_err();
+        while accepting.strong_count() > 0 {
+            thread::yield_now();
+        }
     }
 
     #[test]

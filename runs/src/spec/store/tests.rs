@@ -32,6 +32,9 @@ fn a_file_that_was_edited_before_its_deletion_is_back() {
     assert!(store.delete_unchanged(&item).unwrap());
     assert!(store.delete_unchanged(&item).unwrap());
     assert!(!path.exists() && store.names(WIP).is_empty());
+    replace(&path, b"one\n").unwrap();
+    fs::create_dir(store.folder(WIP).join("a.md")).unwrap();
+    store.delete_unchanged(&item).unwrap_err();
 }
 
 #[test]
