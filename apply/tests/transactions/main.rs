@@ -2,7 +2,7 @@
 //! affect it.
 #![expect(
     clippy::disallowed_methods,
-    reason = "trees are made with files, disks with mount"
+    reason = "trees are made with files, disks with mount; the size of the campaign is a variable"
 )]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 #![expect(clippy::print_stderr, reason = "what was skipped must be seen")]
@@ -10,6 +10,7 @@
 mod disks;
 mod metadata;
 mod planted;
+mod race;
 mod random;
 mod recovery;
 mod sets;

@@ -3,11 +3,6 @@
 //!
 //! `RACE_WRITES` sets how many are judged and, if admitted, written (default 15,000, about 4 s; 100,000 for a
 //! campaign). The tree is on `/dev/shm` if possible, so that the disk does not slow the campaign down.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a tree is made, the size of the campaign is a variable"
-)]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
 use std::fs;
 use std::os::unix::fs::symlink;

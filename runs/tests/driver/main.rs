@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+mod own_code;
+
 use std::ffi::OsString;
 use std::io;
 
