@@ -97,10 +97,11 @@ impl Tree {
     /// Likewise; the transaction must be rolled back.
     #[track_caller]
     pub(crate) fn roll_back(&self) -> RolledBack {
-        match self.recover().unwrap() {
-            Recovery::RolledBack(rolled_back) => rolled_back,
-            other => panic!("{other:?}"),
-        }
+        let recovery = self.recover().unwrap();
+        let Recovery::RolledBack(rolled_back) = recovery else {
+            panic!("{recovery:?}")
+        };
+        rolled_back
     }
 
     /// Applies the set as the first one, with these steps.
