@@ -76,7 +76,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::WorkTree;
     use crate::tests::scratch::{self, Scratch};
 
     /// `PATH OLD NEW` of each file.
@@ -99,15 +98,8 @@ mod tests {
 
     #[test]
     fn a_commit_is_read_with_the_content_before_and_after() {
-        let scratch = Scratch::new();
-        for (path, text) in [("kept", "k"), ("sub/changed", "old"), ("gone", "g")] {
-            scratch.write(path, text);
-        }
-        scratch.commit();
-        let (tree, git) = (
-            WorkTree::at(scratch.path()).unwrap(),
-            scratch::git(scratch.path()),
-        );
+        let scratch = Scratch::with(&[("kept", "k"), ("sub/changed", "old"), ("gone", "g")]);
+        let (tree, git) = (scratch.tree(), scratch::git(scratch.path()));
         let first = tree.head().unwrap().unwrap();
         assert_eq!(
             changed(&git, &first),
@@ -139,9 +131,7 @@ mod tests {
 
     #[test]
     fn a_merge_is_compared_with_its_first_parent_and_large_files_are_left_out() {
-        let scratch = Scratch::new();
-        scratch.write("base", "b");
-        scratch.commit();
+        let scratch = Scratch::with(&[("base", "b")]);
         scratch.git(&["checkout", "-qb", "side"]);
         scratch.write("of side", "s");
         scratch.write("large", &"x".repeat(usize::try_from(LARGEST).unwrap() + 1));

@@ -203,7 +203,7 @@ mod tests {
         write(".gitattributes", "windows.txt text eol=crlf\n");
         scratch.commit();
         write("untracked", "untracked\n");
-        let tree = WorkTree::at(scratch.path()).unwrap();
+        let tree = scratch.tree();
         assert_eq!(read(&tree, "plain").as_deref(), Some(&b"plain\n"[..]));
         assert_eq!(
             read(&tree, "windows.txt"),
@@ -243,7 +243,7 @@ mod tests {
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
         scratch.commit();
-        let tree = WorkTree::at(scratch.path()).unwrap();
+        let tree = scratch.tree();
         let git = scratch::git(scratch.path());
         let has = |git: Option<&Git>| {
             let committed = tree.committed(git).unwrap();

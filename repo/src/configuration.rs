@@ -220,9 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_included_for_a_git_directory_or_a_branch_counts_only_there() {
-        let scratch = Scratch::new();
-        scratch.write("file", "x");
-        scratch.commit();
+        let scratch = Scratch::with(&[("file", "x")]);
         scratch.git(&["worktree", "add", "-q", "-b", "topic", "linked"]);
         let set = |condition: &str, key: &str| {
             scratch.write(
@@ -260,9 +258,7 @@ mod tests {
 
     #[test]
     fn a_work_tree_with_a_configuration_of_its_own_reads_it() {
-        let scratch = Scratch::new();
-        scratch.write("file", "x");
-        scratch.commit();
+        let scratch = Scratch::with(&[("file", "x")]);
         scratch.git(&["worktree", "add", "-q", "linked"]);
         scratch.git(&["config", "extensions.worktreeConfig", "true"]);
         scratch.git(&["config", "--worktree", "test.main", "true"]);

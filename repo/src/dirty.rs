@@ -121,11 +121,8 @@ mod tests {
 
     #[test]
     fn what_is_tracked_and_changed_is_listed_below_the_root() {
-        let scratch = Scratch::new();
-        for path in ["same", "below/staged", "below/gone", "below/changed"] {
-            scratch.write(path, "one");
-        }
-        scratch.commit();
+        let files = ["same", "below/staged", "below/gone", "below/changed"];
+        let scratch = Scratch::with(&files.map(|path| (path, "one")));
         scratch.write("below/staged", "two");
         scratch.write("below/untracked", "two");
         scratch.git(&["add", "below/staged"]);
@@ -141,9 +138,7 @@ mod tests {
 
     #[test]
     fn submodules_and_untracked_repositories_are_found_at_any_depth() {
-        let (outer, inner) = (Scratch::new(), Scratch::new());
-        inner.write("file", "x");
-        inner.commit();
+        let (outer, inner) = (Scratch::new(), Scratch::with(&[("file", "x")]));
         outer.add_submodule(&inner, "sm");
         outer.add_submodule(&inner, "libs/other");
         outer.commit();

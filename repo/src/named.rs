@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn named(scratch: &Scratch) -> Vec<String> {
-        let tree = WorkTree::at(scratch.path()).unwrap();
+        let tree = scratch.tree();
         tree.named_by_config()
             .iter()
             .map(|path| path.display().to_string())

@@ -91,14 +91,11 @@ mod tests {
 
     #[test]
     fn one_git_answers_for_one_object_after_the_other() {
-        let scratch = Scratch::new();
-        for (name, text) in [("a", "two\nlines\n"), ("b", ""), ("c", "longer than most")] {
-            scratch.write(name, text);
-        }
-        scratch.commit();
+        let files = [("a", "two\nlines\n"), ("b", ""), ("c", "longer than most")];
+        let scratch = Scratch::with(&files);
         let id = |name: &str| scratch.git(&["rev-parse", &format!("HEAD:{name}")]);
         let [a, b, c] = ["a", "b", "c"].map(id);
-        let store = WorkTree::at(scratch.path()).unwrap().store();
+        let store = scratch.tree().store();
         let git = scratch::git(scratch.path());
         // Its configuration may be whatever a command has left.
         scratch.write(".git/config", "[");

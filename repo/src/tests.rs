@@ -15,29 +15,25 @@ fn tracked(tree: &WorkTree) -> Vec<String> {
 
 #[test]
 fn a_change_in_a_submodule_is_seen() {
-    let (library, scratch) = (Scratch::new(), Scratch::new());
-    library.write("file", "one");
-    library.commit();
+    let (library, scratch) = (Scratch::with(&[("file", "one")]), Scratch::new());
     scratch.add_submodule(&library, "library");
     scratch.commit();
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert!(tree.dirty().unwrap().is_empty());
     scratch.write("library/file", "two, longer");
     assert_eq!(tree.dirty().unwrap(), ["library"]);
     scratch.git(&["config", "submodule.library.ignore", "all"]);
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert!(tree.dirty().unwrap().is_empty(), "git ignores it");
 }
 
 #[test]
 fn a_submodule_without_its_repository_counts_as_changed() {
-    let (library, scratch) = (Scratch::new(), Scratch::new());
-    library.write("file", "one");
-    library.commit();
+    let (library, scratch) = (Scratch::with(&[("file", "one")]), Scratch::new());
     scratch.add_submodule(&library, "library");
     scratch.commit();
     scratch.write("library/.git", "gitdir: nowhere\n");
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert_eq!(tree.dirty().unwrap(), ["library"]);
     fs::remove_file(scratch.path().join("library/.git")).unwrap();
     assert!(tree.dirty().unwrap().is_empty(), "it is not checked out");
@@ -45,13 +41,11 @@ fn a_submodule_without_its_repository_counts_as_changed() {
 
 #[test]
 fn a_branch_that_stands_for_another_has_its_commit() {
-    let scratch = Scratch::new();
-    scratch.write("file", "x");
-    scratch.commit();
+    let scratch = Scratch::with(&[("file", "x")]);
     scratch.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     scratch.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
     let commit = scratch.git(&["rev-parse", "HEAD"]);
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert_eq!(tree.head().unwrap().as_deref(), Some(commit.trim()));
     assert!(tree.dirty().unwrap().is_empty());
 }
@@ -59,7 +53,7 @@ fn a_branch_that_stands_for_another_has_its_commit() {
 #[test]
 fn the_length_of_the_index_says_whether_a_tree_is_small() {
     let scratch = Scratch::new();
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert!(tree.is_small());
     scratch.write("file", "x");
     scratch.commit();
@@ -74,10 +68,8 @@ fn the_length_of_the_index_says_whether_a_tree_is_small() {
 
 #[test]
 fn what_is_staged_is_seen_whether_or_not_the_index_knows_its_tree() {
-    let scratch = Scratch::new();
-    scratch.write("sub/kept", "one");
-    scratch.commit();
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let scratch = Scratch::with(&[("sub/kept", "one")]);
+    let tree = scratch.tree();
     scratch.write("sub/kept", "two, longer");
     scratch.git(&["add", "sub/kept"]);
     assert_eq!(tree.dirty().unwrap(), ["sub/kept"]);
@@ -90,13 +82,9 @@ fn what_is_staged_is_seen_whether_or_not_the_index_knows_its_tree() {
 
 #[test]
 fn staged_changed_deleted_and_untracked_files_are_dirty_and_ignored_ones_are_not() {
-    let scratch = Scratch::new();
-    for path in ["kept", "changed", "deleted", "sub/also"] {
-        scratch.write(path, "one");
-    }
-    scratch.write(".gitignore", "/ignored\n");
-    scratch.commit();
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let files = ["kept", "changed", "deleted", "sub/also"].map(|path| (path, "one"));
+    let scratch = Scratch::with(&[&files[..], &[(".gitignore", "/ignored\n")]].concat());
+    let tree = scratch.tree();
     assert!(tree.dirty().unwrap().is_empty());
     assert_eq!(tree.head().unwrap().unwrap().len(), 40);
 
@@ -114,20 +102,16 @@ fn staged_changed_deleted_and_untracked_files_are_dirty_and_ignored_ones_are_not
 
 #[test]
 fn a_small_repository_is_seen_as_its_dirty_paths_its_tracked_files_and_one_hash() {
-    let scratch = Scratch::new();
-    for (path, text) in [
+    let scratch = Scratch::with(&[
         (".gitignore", "/target\n"),
         ("src/main.rs", "fn main() {}\n"),
         ("notes", "one\n"),
-    ] {
-        scratch.write(path, text);
-    }
-    scratch.commit();
+    ]);
     scratch.write("notes", "one\ntwo\n");
     scratch.write("src/new.rs", "mod new;\n");
     scratch.write("target/made", "by a build\n");
     scratch.git(&["rm", "-q", "--cached", "src/main.rs"]);
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     let index = tree.index().unwrap();
     let files = index
         .iter()
@@ -148,10 +132,8 @@ fn a_small_repository_is_seen_as_its_dirty_paths_its_tracked_files_and_one_hash(
 /// So that a full disk is known as one.
 #[test]
 fn an_error_of_the_system_below_an_error_of_git_stays_one() {
-    let scratch = Scratch::new();
-    scratch.write("a", "x");
-    scratch.commit();
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let scratch = Scratch::with(&[("a", "x")]);
+    let tree = scratch.tree();
     let index = scratch.path().join(".git/index");
     fs::remove_file(&index).unwrap();
     // A file that nobody can read from its start, not even root.
@@ -164,10 +146,7 @@ fn an_error_of_the_system_below_an_error_of_git_stays_one() {
 
 #[test]
 fn a_folder_below_the_top_sees_its_own_files_only() {
-    let scratch = Scratch::new();
-    scratch.write("top", "x");
-    scratch.write("sub/inner", "x");
-    scratch.commit();
+    let scratch = Scratch::with(&[("top", "x"), ("sub/inner", "x")]);
     let tree = WorkTree::at(&scratch.path().join("sub")).unwrap();
     assert_eq!(tracked(&tree), ["inner"]);
     scratch.write("top", "longer");
@@ -183,15 +162,13 @@ fn references_that_cannot_be_read_are_told_with_the_way_out() {
     // Like a git that creates such repositories.
     scratch.git(&["config", "core.repositoryFormatVersion", "1"]);
     scratch.git(&["config", "extensions.refStorage", "reftable"]);
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     let error = tree.head().unwrap_err();
     assert!(matches!(error, RepoError::Reftable { .. }), "{error}");
+    let hint = error.hint();
     assert!(
-        error
-            .hint()
-            .ends_with("git refs migrate --ref-format=files"),
-        "{}",
-        error.hint()
+        hint.ends_with("git refs migrate --ref-format=files"),
+        "{hint}"
     );
 }
 
@@ -215,7 +192,7 @@ fn a_configuration_that_cannot_be_read_is_told_with_its_cause() {
 #[test]
 fn a_repository_without_commits_has_no_head_and_is_usable() {
     let scratch = Scratch::new();
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert_eq!((tree.head().unwrap(), tracked(&tree).len()), (None, 0));
     scratch.write("a", "x");
     assert_eq!(tree.dirty().unwrap(), ["a"]);
@@ -238,11 +215,9 @@ fn a_plain_folder_and_a_bare_repository_are_refused() {
 
 #[test]
 fn a_linked_work_tree_has_a_state_folder_of_its_own() {
-    let scratch = Scratch::new();
-    scratch.write("a", "x");
-    scratch.commit();
+    let scratch = Scratch::with(&[("a", "x")]);
     scratch.git(&["worktree", "add", "-q", "linked"]);
-    let main = WorkTree::at(scratch.path()).unwrap().state_dir().unwrap();
+    let main = scratch.tree().state_dir().unwrap();
     let linked = WorkTree::at(&scratch.path().join("linked")).unwrap();
     let own = linked.state_dir().unwrap();
     assert!(
@@ -260,11 +235,8 @@ fn a_linked_work_tree_has_a_state_folder_of_its_own() {
     reason = "the test forges what an archive could bring"
 )]
 fn what_git_reads_elsewhere_is_named_only_where_the_repository_knows_the_tree() {
-    let (library, scratch, forged) = (Scratch::new(), Scratch::new(), Scratch::new());
-    library.write("file", "one");
-    library.commit();
-    scratch.write("below/a", "x");
-    scratch.commit();
+    let (library, forged) = (Scratch::with(&[("file", "one")]), Scratch::new());
+    let scratch = Scratch::with(&[("below/a", "x")]);
     scratch.git(&["worktree", "add", "-q", "linked"]);
     scratch.add_submodule(&library, "library");
     let elsewhere = |root: &Path| WorkTree::at(root).unwrap().git_elsewhere();
@@ -282,23 +254,12 @@ fn what_git_reads_elsewhere_is_named_only_where_the_repository_knows_the_tree() 
     let moved = forged.path().join("moved");
     fs::rename(forged.path().join(".git"), &moved).unwrap();
     fs::write(moved.join("commondir"), format!("{}\n", git.display())).unwrap();
-    fs::write(
-        moved.join("gitdir"),
-        format!("{}\n", forged.path().join(".git").display()),
-    )
-    .unwrap();
+    let gitfile = forged.path().join(".git");
+    fs::write(moved.join("gitdir"), format!("{}\n", gitfile.display())).unwrap();
     for names in [git.clone(), git.join("worktrees/linked"), moved] {
-        fs::write(
-            forged.path().join(".git"),
-            format!("gitdir: {}\n", names.display()),
-        )
-        .unwrap();
-        assert_eq!(
-            elsewhere(forged.path()),
-            [] as [PathBuf; 0],
-            "{}",
-            names.display()
-        );
+        let names = format!("gitdir: {}\n", names.display());
+        forged.write(".git", &names);
+        assert_eq!(elsewhere(forged.path()), [] as [PathBuf; 0], "{names}");
     }
 }
 
@@ -319,38 +280,23 @@ fn the_state_folder_in_the_tree_is_never_seen_by_git() {
 
 #[test]
 fn a_filter_that_the_repository_configures_is_not_started() {
-    let scratch = Scratch::new();
-    scratch.write(".gitattributes", "* filter=trap\n");
-    scratch.write("a", "x");
-    scratch.commit();
+    let scratch = Scratch::with(&[(".gitattributes", "* filter=trap\n"), ("a", "x")]);
     let sprung = scratch.path().join("sprung");
-    scratch.git(&[
-        "config",
-        "filter.trap.clean",
-        &format!("touch {} && cat", sprung.display()),
-    ]);
-    scratch.git(&[
-        "config",
-        "core.fsmonitor",
-        &format!("touch {}", sprung.display()),
-    ]);
+    let touch = format!("touch {}", sprung.display());
+    scratch.git(&["config", "filter.trap.clean", &format!("{touch} && cat")]);
+    scratch.git(&["config", "core.fsmonitor", &touch]);
     scratch.write("a", "y");
-    assert_eq!(
-        WorkTree::at(scratch.path()).unwrap().dirty().unwrap(),
-        ["a"]
-    );
+    assert_eq!(scratch.tree().dirty().unwrap(), ["a"]);
     assert!(!sprung.exists());
 }
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test makes a lock file")]
 fn where_no_state_can_be_is_told_without_opening_anything() {
-    let scratch = Scratch::new();
-    scratch.write("below/a", "x");
-    scratch.commit();
+    let scratch = Scratch::with(&[("below/a", "x")]);
     let holds = |folder: &str| may_hold_state(&scratch.path().join(folder), "txn");
     assert!(!holds("") && !holds("below") && !may_hold_state(Path::new("/"), "txn"));
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     fs::create_dir(tree.state_dir().unwrap().join("txn")).unwrap();
     assert!(holds("") && holds("below"));
     let lock = tree.state_dir().unwrap().join("lock");
@@ -369,9 +315,7 @@ fn where_no_state_can_be_is_told_without_opening_anything() {
     reason = "the test changes what it has made"
 )]
 fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
-    let (library, scratch) = (Scratch::new(), Scratch::new());
-    library.write("file", "one");
-    library.commit();
+    let (library, scratch) = (Scratch::with(&[("file", "one")]), Scratch::new());
     scratch.add_submodule(&library, "library");
     let elsewhere = scratch.path().join("elsewhere");
     library.git(&[
@@ -403,16 +347,14 @@ fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
     reason = "the test changes what it has made"
 )]
 fn a_path_of_the_index_that_leads_out_is_no_file_of_the_tree() {
-    let scratch = Scratch::new();
-    scratch.write("inside", "x");
-    scratch.commit();
+    let scratch = Scratch::with(&[("inside", "x")]);
     let index = scratch.path().join(".git/index");
     let forged = fs::read(&index).unwrap().replace("inside", "../out");
     assert!(forged.contains_str("../out"));
     // Git does not verify an index without a checksum.
     let body = forged.len() - 20;
     fs::write(&index, [&forged[..body], &[0; 20]].concat()).unwrap();
-    assert!(tracked(&WorkTree::at(scratch.path()).unwrap()).is_empty());
+    assert!(tracked(&scratch.tree()).is_empty());
 }
 
 #[test]
@@ -420,12 +362,10 @@ fn links_and_names_that_are_not_utf_8_are_told_apart_from_files() {
     let scratch = Scratch::new();
     scratch.write("file", "x");
     std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
-    let odd = std::path::PathBuf::from(
-        <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"),
-    );
+    let odd = PathBuf::from(b"odd\xff".to_os_str().unwrap());
     fs::File::create_new(scratch.path().join(&odd)).unwrap();
     scratch.git(&["add", "."]);
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     let index = tree.index().unwrap();
     let found: Vec<_> = index
         .iter()
@@ -476,15 +416,13 @@ fn tens_of_thousands_of_tracked_files_are_read() {
         tree=$(printf '040000 tree %s\\ta\\n040000 tree %s\\tb\\n' $tree $tree | git mktree); \
         done; git read-tree $tree";
     scratch.git(&["-c", &format!("alias.doubled={doubled}"), "doubled"]);
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert_eq!(tracked(&tree).len(), 1 << 16);
 }
 
 #[test]
 fn a_git_directory_that_cannot_be_inspected_is_not_taken_for_a_missing_one() {
-    let outer = Scratch::new();
-    outer.write("inner/file", "x");
-    outer.commit();
+    let outer = Scratch::with(&[("inner/file", "x")]);
     std::os::unix::fs::symlink(".git", outer.path().join("inner/.git")).unwrap();
     let opened = WorkTree::at(&outer.path().join("inner"));
     assert!(
@@ -495,66 +433,47 @@ fn a_git_directory_that_cannot_be_inspected_is_not_taken_for_a_missing_one() {
 
 #[test]
 fn a_conflicted_file_is_one_tracked_file_and_is_named() {
-    let scratch = Scratch::new();
-    scratch.write("src/both", "base\n");
-    scratch.write("src/same", "same\n");
-    scratch.commit();
+    let scratch = Scratch::with(&[("src/both", "base\n"), ("src/same", "same\n")]);
     scratch.git(&["checkout", "-qb", "theirs"]);
     scratch.write("src/both", "theirs\n");
     scratch.commit();
     scratch.git(&["checkout", "-q", "main"]);
     scratch.write("src/both", "ours\n");
     scratch.commit();
-    let conflicted = || {
-        let index = WorkTree::at(scratch.path()).unwrap().index().unwrap();
+    let conflicted = || -> Vec<PathBuf> {
+        let index = scratch.tree().index().unwrap();
         let conflicted = index.iter().filter(|one| one.is_conflicted);
-        conflicted
-            .map(|one| one.path.to_owned())
-            .collect::<Vec<_>>()
+        conflicted.map(|one| one.path.to_owned()).collect()
     };
     assert!(conflicted().is_empty());
     scratch.git_line("-c merge.ours.driver=true read-tree -m main~1 main theirs");
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert_eq!(tracked(&tree), ["src/both", "src/same"]);
     assert_eq!(conflicted(), [PathBuf::from("src/both")]);
 }
 
 #[test]
 fn a_work_tree_inside_its_bare_repository_shows_what_git_reads_and_not_itself() {
-    let scratch = Scratch::new();
-    scratch.write("file", "x");
-    scratch.commit();
+    let scratch = Scratch::with(&[("file", "x")]);
     let bare = scratch.path().join("all.git");
     scratch.git(&["clone", "-q", "--bare", ".", "all.git"]);
     scratch.git_line("--git-dir=all.git worktree add -q all.git/trees/one main");
     scratch.git_line("--git-dir=all.git worktree add -q all.git/trees/two HEAD~0");
     let root = bare.join("trees/one");
     let elsewhere = WorkTree::at(&root).unwrap().git_elsewhere();
-    assert!(
-        elsewhere.iter().all(|path| !root.starts_with(path)),
-        "{elsewhere:?}"
-    );
+    let names = |read: &Path| elsewhere.iter().any(|path| read.starts_with(path));
+    assert!(!names(&root), "{elsewhere:?}");
     for read in ["HEAD", "config", "objects", "refs", "worktrees/one"] {
-        let read = bare.join(read);
-        assert!(
-            elsewhere.iter().any(|path| read.starts_with(path)),
-            "{} in {elsewhere:?}",
-            read.display()
-        );
+        assert!(names(&bare.join(read)), "{read} in {elsewhere:?}");
     }
-    assert!(
-        elsewhere
-            .iter()
-            .all(|path| !path.starts_with(bare.join("trees"))),
-        "{elsewhere:?}"
-    );
+    let trees = bare.join("trees");
+    let is_of_a_tree = |path: &PathBuf| path.starts_with(&trees);
+    assert!(!elsewhere.iter().any(is_of_a_tree), "{elsewhere:?}");
 }
 
 #[test]
 fn where_git_keeps_its_files_is_known_whatever_their_folder_is_called() {
-    let scratch = Scratch::new();
-    scratch.write("lib/a", "1");
-    scratch.commit();
+    let scratch = Scratch::with(&[("lib/a", "1")]);
     let root = scratch.path().canonicalize().unwrap();
     let tree = || WorkTree::at(&root).unwrap();
     let kept = || {

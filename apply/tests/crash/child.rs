@@ -3,29 +3,40 @@
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use crate::scene::{Scene, scratch};
+use code_commit_apply::seam;
+use tempfile::TempDir;
+
+use crate::scene::Scene;
 
 /// The child runs `apply`, `undo` or `recover`, and ends itself before the step with this number, if given.
-pub(crate) fn command(scratch: &Path, task: &str, kill_at: Option<usize>) -> Command {
+pub(crate) fn run(scratch: &TempDir, task: &str, kill_at: Option<usize>) -> ExitStatus {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    configure(&mut command, scratch, task, kill_at);
-    command
+    if let Some(step) = kill_at {
+        command.env("CRASH_KILL_AT", step.to_string());
+    }
+    configured(&mut command, scratch, task)
 }
 
-/// The child under `strace` with these injections; it does not end itself.
-pub(crate) fn traced(scratch: &Path, task: &str, log: &Path, inject: &str) -> Command {
+/// The child applies the set, and ends itself before the step with this number.
+pub(crate) fn kill(scratch: &TempDir, step: usize) {
+    assert!(was_killed(run(scratch, "apply", Some(step))));
+}
+
+/// The child under `strace` with these injections; it does not end itself. Gives what strace has noted, too.
+pub(crate) fn traced(scratch: &TempDir, task: &str, inject: &str) -> (ExitStatus, String) {
+    let log = scratch.path().join("strace");
     let mut command = Command::new("strace");
     command
         .args(["-f", "-qq", "-o"])
-        .arg(log)
+        .arg(&log)
         .args(["-e", inject])
         .arg(std::env::current_exe().unwrap());
-    configure(&mut command, scratch, task, None);
-    command
+    let status = configured(&mut command, scratch, task);
+    (status, std::fs::read_to_string(log).unwrap())
 }
 
-fn configure(command: &mut Command, scratch: &Path, task: &str, kill_at: Option<usize>) {
-    command
+fn configured(command: &mut Command, scratch: &TempDir, task: &str) -> ExitStatus {
+    let configured = command
         .args([
             "--exact",
             "child::child",
@@ -34,13 +45,11 @@ fn configure(command: &mut Command, scratch: &Path, task: &str, kill_at: Option<
             "1",
         ])
         .env("CRASH_CHILD", task)
-        .env("CRASH_SCRATCH", scratch)
+        .env("CRASH_SCRATCH", scratch.path())
         .env("RUST_BACKTRACE", "0")
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null());
-    if let Some(step) = kill_at {
-        command.env("CRASH_KILL_AT", step.to_string());
-    }
+    configured.status().unwrap()
 }
 
 pub(crate) fn was_killed(status: ExitStatus) -> bool {
@@ -54,9 +63,8 @@ pub(crate) fn was_killed(status: ExitStatus) -> bool {
 #[test]
 fn child() {
     let Ok(task) = std::env::var("CRASH_CHILD") else {
-        let scratch = scratch();
-        let scene = Scene::create(scratch.path());
-        code_commit_apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
+        let (_scratch, scene) = Scene::create();
+        scene.apply(&mut |_| ()).unwrap();
         assert_eq!(scene.now(), scene.new);
         return;
     };
@@ -72,29 +80,10 @@ fn child() {
         }
         step += 1;
     };
-    let lock = scene.lock();
-    let done = match task.as_str() {
-        "apply" => {
-            let undo = &scene.undo;
-            code_commit_apply::seam::apply(&lock, &scene.root, scene.set(), undo, &mut steps)
-                .map(drop)
-                .map_err(|e| format!("{e:?}"))
-        }
-        "undo" => {
-            let folders = std::slice::from_ref(&scene.undo);
-            code_commit_apply::seam::undo(
-                &lock,
-                &scene.root,
-                folders,
-                code_commit_apply::Force::No,
-                &mut steps,
-            )
-            .map(drop)
-            .map_err(|e| format!("{e:?}"))
-        }
-        _ => code_commit_apply::seam::recover(&lock, &scene.root, &mut steps)
-            .map(drop)
-            .map_err(|e| format!("{e:?}")),
+    let is_done = match task.as_str() {
+        "apply" => scene.apply(&mut steps).is_ok(),
+        "undo" => scene.undone(&mut steps).is_ok(),
+        _ => seam::recover(&scene.lock(), &scene.root, &mut steps).is_ok(),
     };
-    std::process::exit(i32::from(done.is_err()));
+    std::process::exit(i32::from(!is_done));
 }

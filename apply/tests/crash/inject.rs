@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use crate::child::{command, traced, was_killed};
-use crate::scene::{Scene, Tally, scratch};
+use crate::child::{kill, traced, was_killed};
+use crate::scene::{Scene, Tally};
 
 /// The calls that a transaction uses to inspect and change files.
 const CALLS: [&str; 12] = [
@@ -28,13 +28,9 @@ fn killed_at_any_system_call_the_tree_is_old_or_new_after_recovery() {
     let mut tally = Tally::default();
     for call in CALLS {
         for when in occurrences(call, depth) {
-            let scratch = scratch();
-            let scene = Scene::create(scratch.path());
+            let (scratch, scene) = Scene::create();
             let inject = format!("inject={call}:signal=KILL:when={when}");
-            let log = scratch.path().join("strace");
-            let status = traced(scratch.path(), "apply", &log, &inject)
-                .status()
-                .unwrap();
+            let (status, _) = traced(&scratch, "apply", &inject);
             if !was_killed(status) {
                 break;
             }
@@ -58,17 +54,12 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
         // With a `+` every later call fails too, so the old tree can only be restored at the next start.
         for (error, lasting) in [("ENOSPC", ""), ("EIO", ""), ("EPERM", ""), ("EIO", "+")] {
             for when in occurrences(call, depth) {
-                let scratch = scratch();
-                let scene = Scene::create(scratch.path());
+                let (scratch, scene) = Scene::create();
                 let inject = format!("inject={call}:error={error}:when={when}{lasting}");
-                let log = scratch.path().join("strace");
-                let status = traced(scratch.path(), "apply", &log, &inject)
-                    .status()
-                    .unwrap();
+                let (status, log) = traced(&scratch, "apply", &inject);
                 failures += usize::from(!status.success());
                 tally.recover_and_check(&scene, &inject);
-                let was_injected = fs::read_to_string(&log).unwrap().contains("(INJECTED)");
-                if !was_injected {
+                if !log.contains("(INJECTED)") {
                     break;
                 }
                 tally.kills += 1;
@@ -86,13 +77,8 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
 fn a_disk_that_cannot_rename_without_replacing_is_recovered_too() {
     let Some(_) = depth() else { return };
     for step in 0.. {
-        let scratch = scratch();
-        let scene = Scene::create(scratch.path());
-        assert!(was_killed(
-            command(scratch.path(), "apply", Some(step))
-                .status()
-                .unwrap()
-        ));
+        let (scratch, scene) = Scene::create();
+        kill(&scratch, step);
         if scene.root.join("gone.txt").exists() {
             continue;
         }
@@ -101,25 +87,15 @@ fn a_disk_that_cannot_rename_without_replacing_is_recovered_too() {
         fs::write(&somebodys, "somebody's").unwrap();
         fs::create_dir(scene.state.join("left-1")).unwrap();
         let inject = "inject=renameat2:error=EINVAL:when=1+";
-        let log = scratch.path().join("strace");
-        assert!(
-            traced(scratch.path(), "recover", &log, inject)
-                .status()
-                .unwrap()
-                .success()
-        );
-        assert!(fs::read_to_string(&log).unwrap().contains("(INJECTED)"));
+        let (status, log) = traced(&scratch, "recover", inject);
+        assert!(status.success() && log.contains("(INJECTED)"));
         assert_eq!(fs::read(&somebodys).unwrap(), b"somebody's");
         assert_eq!(
             fs::read(scene.state.join("left-2/0.old")).unwrap(),
             b"old a"
         );
-        assert!(
-            fs::read_dir(scene.state.join("left-1"))
-                .unwrap()
-                .next()
-                .is_none()
-        );
+        let taken = fs::read_dir(scene.state.join("left-1")).unwrap();
+        assert_eq!(taken.count(), 0);
         fs::write(&somebodys, "old a").unwrap();
         assert_eq!(scene.now(), scene.old);
         break;
@@ -133,20 +109,13 @@ fn a_disk_without_links_and_flags_of_renames_takes_a_set_and_its_undo() {
     if depth().is_none() {
         return;
     }
-    let scratch = scratch();
-    let scene = Scene::create(scratch.path());
-    let log = scratch.path().join("strace");
+    let (scratch, scene) = Scene::create();
     let inject = "inject=renameat2,linkat,symlinkat:error=EPERM";
     for (task, after) in [("apply", &scene.new), ("undo", &scene.old)] {
-        let status = traced(scratch.path(), task, &log, inject).status().unwrap();
+        let (status, log) = traced(&scratch, task, inject);
         assert!(status.success() && &scene.now() == after, "{task}");
-        let text = fs::read_to_string(&log).unwrap();
-        assert!(
-            ["renameat2", "linkat", "symlinkat"]
-                .iter()
-                .all(|call| text.contains(call)),
-            "{text}"
-        );
+        let calls = ["renameat2", "linkat", "symlinkat"];
+        assert!(calls.iter().all(|call| log.contains(call)), "{log}");
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::child::{command, was_killed};
-use crate::scene::{Scene, Tally, scratch};
+use crate::child::kill;
+use crate::scene::{Scene, Tally};
 use crate::steps::steps_of_apply;
 
 /// The names that the record may have on the disk, from the newest.
@@ -15,10 +15,7 @@ const RECORDS: [&str; 3] = ["manifest.json", "journal", "journal.tmp"];
 
 #[test]
 fn whatever_a_power_cut_has_lost_of_the_changes_the_tree_is_old_or_new_after_recovery() {
-    let steps = steps_of_apply();
-    let last = steps
-        .iter()
-        .position(|step| *step == "wait for the changes");
+    let last = step_of_apply("wait for the changes");
     let (mut tally, mut changes) = (Tally::default(), 8);
     // Each change alone, all but each, every second, none and all.
     let lost = |case: u32, change: u32| match case {
@@ -29,10 +26,8 @@ fn whatever_a_power_cut_has_lost_of_the_changes_the_tree_is_old_or_new_after_rec
     };
     for record in RECORDS {
         for case in 0..20 {
-            let scratch = scratch();
-            let scene = Scene::create(scratch.path());
-            let killed = command(scratch.path(), "apply", last).status().unwrap();
-            assert!(was_killed(killed));
+            let (scratch, scene) = Scene::create();
+            kill(&scratch, last);
             changes = cut(&scene, record, |change| lost(case, change));
             tally.kills += 1;
             tally.recover_and_check(&scene, &format!("{record}, case {case}"));
@@ -44,14 +39,10 @@ fn whatever_a_power_cut_has_lost_of_the_changes_the_tree_is_old_or_new_after_rec
 
 #[test]
 fn a_journal_of_which_a_power_cut_left_a_part_is_of_a_tree_that_was_not_changed() {
-    let steps = steps_of_apply();
-    let last = steps.iter().position(|step| *step == "wait for the disk");
+    let last = step_of_apply("wait for the disk");
     for length in [0, 1, 200] {
-        let scratch = scratch();
-        let scene = Scene::create(scratch.path());
-        assert!(was_killed(
-            command(scratch.path(), "apply", last).status().unwrap()
-        ));
+        let (scratch, scene) = Scene::create();
+        kill(&scratch, last);
         let journal = scene.state.join("txn/journal.tmp");
         let mut torn = fs::read(&journal).unwrap();
         torn[length..].fill(0);
@@ -59,6 +50,12 @@ fn a_journal_of_which_a_power_cut_left_a_part_is_of_a_tree_that_was_not_changed(
         Tally::default().recover_and_check(&scene, &format!("{length} bytes"));
         assert_eq!(scene.now(), scene.old);
     }
+}
+
+/// The number of the first step of this name.
+fn step_of_apply(name: &str) -> usize {
+    let steps = steps_of_apply();
+    steps.iter().position(|step| *step == name).unwrap()
 }
 
 /// Takes back the changes that are lost, and the newer names of the record; returns how many changes there were.

@@ -3,15 +3,19 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::slice;
 
-use code_commit_apply::{ChangeSet, Lock};
+use code_commit_apply::{Applied, ApplyError, ChangeSet, Force, Lock, UndoError, Undone, seam};
 use code_commit_guard::Op;
 
 use crate::shared::{Files as Tree, admit, files};
 
+/// Is told each step before it is taken.
+type Steps<'s> = &'s mut dyn FnMut(&'static str);
+
 /// A scratch folder, in memory if possible, since SIGKILL does not affect what is on disk.
 /// `CRASH_IN` names another place, on the file system to be tried.
-pub(crate) fn scratch() -> tempfile::TempDir {
+fn scratch() -> tempfile::TempDir {
     if let Some(place) = std::env::var_os("CRASH_IN") {
         return tempfile::tempdir_in(place).unwrap();
     }
@@ -83,9 +87,10 @@ impl Scene {
         }
     }
 
-    /// Creates the old tree.
-    pub(crate) fn create(scratch: &Path) -> Scene {
-        let scene = Scene::at(scratch);
+    /// Creates the old tree, in a scratch folder of its own.
+    pub(crate) fn create() -> (tempfile::TempDir, Scene) {
+        let scratch = scratch();
+        let scene = Scene::at(scratch.path());
         for (path, (mode, content)) in &scene.old {
             let path = scene.root.join(path);
             match content {
@@ -97,7 +102,7 @@ impl Scene {
             }
             fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).unwrap();
         }
-        scene
+        (scratch, scene)
     }
 
     pub(crate) fn lock(&self) -> Lock {
@@ -117,6 +122,17 @@ impl Scene {
             }
         }
         set
+    }
+
+    /// Applies the set.
+    pub(crate) fn apply(&self, steps: Steps<'_>) -> Result<Applied, ApplyError> {
+        seam::apply(&self.lock(), &self.root, self.set(), &self.undo, steps)
+    }
+
+    /// Undoes it.
+    pub(crate) fn undone(&self, steps: Steps<'_>) -> Result<Undone, UndoError> {
+        let folders = slice::from_ref(&self.undo);
+        seam::undo(&self.lock(), &self.root, folders, Force::No, steps)
     }
 
     /// The current tree on disk.
@@ -171,20 +187,9 @@ impl Tally {
             .collect();
         assert_eq!(left, ["lock"], "{what}");
         drop(lock);
-        Self::undo_and_check(scene, what, now == scene.new);
-    }
-
-    /// Every applied set can be undone.
-    fn undo_and_check(scene: &Scene, what: &str, was_applied: bool) {
-        if was_applied {
-            let folders = std::slice::from_ref(&scene.undo);
-            code_commit_apply::undo(
-                &scene.lock(),
-                &scene.root,
-                folders,
-                code_commit_apply::Force::No,
-            )
-            .unwrap();
+        // Every applied set can be undone.
+        if now == scene.new {
+            scene.undone(&mut |_| ()).unwrap();
             assert_eq!(scene.now(), scene.old, "{what}: undo");
         }
     }

@@ -1,16 +1,12 @@
 //! SIGKILL before every step of the transaction, and then before every step of each recovery.
 
-use crate::child::{command, was_killed};
-use crate::scene::{Scene, Tally, scratch};
+use crate::child::{kill, run, was_killed};
+use crate::scene::{Scene, Tally};
 
 #[test]
 fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
-    let scratch = scratch();
-    let scene = Scene::create(scratch.path());
-    let applied = phases(|steps| {
-        code_commit_apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, steps)
-            .unwrap();
-    });
+    let (_scratch, scene) = Scene::create();
+    let applied = phases(|steps| drop(scene.apply(steps).unwrap()));
     insta::assert_snapshot!(applied, @"
     stage (6)
     keep (5)
@@ -27,17 +23,7 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     tidy the transaction folder
     hand the pre-images over
     ");
-    let undone = phases(|steps| {
-        let folders = std::slice::from_ref(&scene.undo);
-        code_commit_apply::seam::undo(
-            &scene.lock(),
-            &scene.root,
-            folders,
-            code_commit_apply::Force::No,
-            steps,
-        )
-        .unwrap();
-    });
+    let undone = phases(|steps| drop(scene.undone(steps).unwrap()));
     insta::assert_snapshot!(undone, @"
     stage (5)
     keep (6)
@@ -60,13 +46,8 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
 fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
     let mut told: Vec<(Vec<&str>, String)> = Vec::new();
     for (step, name) in steps_of_apply().into_iter().enumerate() {
-        let scratch = scratch();
-        let scene = Scene::create(scratch.path());
-        assert!(was_killed(
-            command(scratch.path(), "apply", Some(step))
-                .status()
-                .unwrap()
-        ));
+        let (scratch, scene) = Scene::create();
+        kill(&scratch, step);
         let recovered = phases(|steps| {
             code_commit_apply::seam::recover(&scene.lock(), &scene.root, steps).unwrap();
         });
@@ -114,11 +95,8 @@ fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
 fn killed_before_any_step_the_tree_is_old_or_new_after_recovery() {
     let mut tally = Tally::default();
     for step in 0.. {
-        let scratch = scratch();
-        let scene = Scene::create(scratch.path());
-        let status = command(scratch.path(), "apply", Some(step))
-            .status()
-            .unwrap();
+        let (scratch, scene) = Scene::create();
+        let status = run(&scratch, "apply", Some(step));
         if !was_killed(status) {
             assert!(status.success(), "the set was not applied");
             assert_eq!(scene.now(), scene.new);
@@ -137,16 +115,9 @@ fn killed_again_inside_the_recovery_the_tree_is_old_or_new_after_the_next() {
     let last = steps_of_apply().len();
     for first in 0..last {
         for second in 0.. {
-            let scratch = scratch();
-            let scene = Scene::create(scratch.path());
-            assert!(was_killed(
-                command(scratch.path(), "apply", Some(first))
-                    .status()
-                    .unwrap()
-            ));
-            let status = command(scratch.path(), "recover", Some(second))
-                .status()
-                .unwrap();
+            let (scratch, scene) = Scene::create();
+            kill(&scratch, first);
+            let status = run(&scratch, "recover", Some(second));
             if !was_killed(status) {
                 assert!(
                     status.success(),
@@ -169,19 +140,15 @@ fn killed_again_inside_the_recovery_the_tree_is_old_or_new_after_the_next() {
 fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
     let (mut undone, mut still_there) = (0, 0);
     for step in 0.. {
-        let scratch = scratch();
-        let scene = Scene::create(scratch.path());
-        code_commit_apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
-        let status = command(scratch.path(), "undo", Some(step))
-            .status()
-            .unwrap();
+        let (scratch, scene) = Scene::create();
+        scene.apply(&mut |_| ()).unwrap();
+        let status = run(&scratch, "undo", Some(step));
         if !was_killed(status) {
             assert!(status.success(), "nothing was undone");
             assert_eq!(scene.now(), scene.old);
             break;
         }
-        let lock = scene.lock();
-        code_commit_apply::recover(&lock, &scene.root).unwrap();
+        code_commit_apply::recover(&scene.lock(), &scene.root).unwrap();
         if scene.now() == scene.old {
             undone += 1;
         } else {
@@ -192,13 +159,7 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
             );
             still_there += 1;
         }
-        code_commit_apply::undo(
-            &lock,
-            &scene.root,
-            std::slice::from_ref(&scene.undo),
-            code_commit_apply::Force::No,
-        )
-        .unwrap();
+        scene.undone(&mut |_| ()).unwrap();
         assert_eq!(
             scene.now(),
             scene.old,
@@ -214,19 +175,9 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
 
 /// The steps of a whole transaction.
 pub(crate) fn steps_of_apply() -> Vec<&'static str> {
-    let scratch = scratch();
-    let scene = Scene::create(scratch.path());
+    let (_scratch, scene) = Scene::create();
     let mut steps = Vec::new();
-    code_commit_apply::seam::apply(
-        &scene.lock(),
-        &scene.root,
-        scene.set(),
-        &scene.undo,
-        &mut |step| {
-            steps.push(step);
-        },
-    )
-    .unwrap();
+    scene.apply(&mut |step| steps.push(step)).unwrap();
     steps
 }
 

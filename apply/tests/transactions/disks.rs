@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use code_commit_apply::{ApplyError, Force, Lock, LockError};
+use code_commit_apply::{Applied, ApplyError, Force, Lock, LockError, Warning, seam};
 use code_commit_guard::Op;
 use rustix::fs::{Gid, Uid};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -53,11 +53,7 @@ impl Drop for Disk {
 }
 
 /// Files `a` and `b` in `root`, and a set that changes both.
-fn write_two(
-    root: &Path,
-    state: &Path,
-    size: usize,
-) -> Result<code_commit_apply::Applied, ApplyError> {
+fn write_two(root: &Path, state: &Path, size: usize) -> Result<Applied, ApplyError> {
     let lock = Lock::acquire(state, "test").unwrap();
     let mut set = code_commit_apply::ChangeSet::new();
     for path in admit(root, &[("a", Op::Write), ("b", Op::Write)]) {
@@ -73,13 +69,8 @@ fn make_two(root: &Path) {
 }
 
 fn assert_untouched(root: &Path, state: &Path) {
-    assert_eq!(
-        (
-            fs::read(root.join("a")).unwrap(),
-            fs::read(root.join("b")).unwrap()
-        ),
-        (b"old a".to_vec(), b"old b".to_vec())
-    );
+    assert_eq!(fs::read(root.join("a")).unwrap(), b"old a");
+    assert_eq!(fs::read(root.join("b")).unwrap(), b"old b");
     assert_eq!(fs::read_dir(root).unwrap().count(), 2);
     assert!(!state.join("txn").exists());
 }
@@ -175,7 +166,7 @@ fn a_hand_over_to_another_disk_that_is_cut_off_anywhere_is_finished_by_the_next_
             code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps).unwrap()
         };
         let was_cut_off = catch_unwind(AssertUnwindSafe(run)).is_err();
-        code_commit_apply::recover(&tree.lock, &tree.root)
+        tree.recover()
             .unwrap_or_else(|error| panic!("{stop_at}: {error:?}"));
         assert_eq!(tree.state(), ["lock"], "{stop_at}");
         if undo.exists() {
@@ -271,12 +262,8 @@ fn an_owner_that_cannot_be_kept_is_a_warning() {
     else {
         return;
     };
-    assert_eq!(
-        applied.warnings,
-        [code_commit_apply::Warning::OwnerNotKept {
-            path: "a".to_owned()
-        }]
-    );
+    let path = "a".to_owned();
+    assert_eq!(applied.warnings, [Warning::OwnerNotKept { path }]);
     assert_eq!((tree.read("a"), tree.mode("a")), ("new".to_owned(), 0o666));
 }
 
@@ -299,14 +286,8 @@ fn a_set_is_applied_where_the_system_gives_no_thread() {
     let Some(applied) = as_nobody(|| {
         // Root, as which the other tests run, is not subject to it.
         let usual = getrlimit(Resource::Nproc);
-        setrlimit(
-            Resource::Nproc,
-            Rlimit {
-                current: Some(0),
-                ..usual
-            },
-        )
-        .unwrap();
+        let current = Some(0);
+        setrlimit(Resource::Nproc, Rlimit { current, ..usual }).unwrap();
         assert!(std::thread::Builder::new().spawn(|| ()).is_err());
         let applied = code_commit_apply::apply(&tree.lock, &tree.root, set, &undo);
         setrlimit(Resource::Nproc, usual).unwrap();
@@ -333,16 +314,11 @@ fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
     let recovered = as_nobody(|| {
         let folders = tree.undos();
         let mut undo = || {
-            code_commit_apply::seam::undo(
-                &tree.lock,
-                &tree.root,
-                &folders,
-                Force::No,
-                &mut close_and_end,
-            )
+            let steps = &mut close_and_end;
+            seam::undo(&tree.lock, &tree.root, &folders, Force::No, steps)
         };
         assert!(catch_unwind(AssertUnwindSafe(&mut undo)).is_err());
-        code_commit_apply::recover(&tree.lock, &tree.root)
+        tree.recover()
     });
     tree.chmod("", 0o755);
     let Some(recovered) = recovered else { return };
@@ -351,10 +327,7 @@ fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
         panic!("not finished")
     };
     assert!(
-        matches!(
-            &applied.warnings[..],
-            [code_commit_apply::Warning::CleanUp { .. }]
-        ),
+        matches!(&applied.warnings[..], [Warning::CleanUp { .. }]),
         "{:?}",
         applied.warnings
     );

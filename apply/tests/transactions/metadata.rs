@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use code_commit_apply::{Force, Found, OldFile, Warning};
+use code_commit_apply::{Force, Found, OldFile, Warning, seam};
 use code_commit_dir::{Attributes, Inode};
 use rustix::fs::XattrFlags;
 
 use crate::tree::Tree;
 
 const NOTE: &str = "user.note";
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
 fn set(path: &Path, name: &str, value: &[u8]) -> bool {
     let set = rustix::fs::setxattr(path, name, value, XattrFlags::empty()).is_ok();
@@ -58,12 +59,8 @@ fn undo_restores_the_old_inode_with_a_new_time_and_keeps_a_copy() {
     let has_note = set(&tree.root.join("a"), NOTE, b"mine");
     let old = inode(&tree, "a");
     let applied = tree.apply(&[("a", Some(b"new"))]).unwrap();
-    assert_eq!(
-        applied.warnings,
-        [Warning::SpecialBitsDropped {
-            path: "a".to_owned()
-        }]
-    );
+    let path = "a".to_owned();
+    assert_eq!(applied.warnings, [Warning::SpecialBitsDropped { path }]);
     assert_eq!(
         attribute(&tree.root.join("a"), NOTE).is_some(),
         has_note,
@@ -92,12 +89,8 @@ fn a_hard_link_comes_back_as_one_unless_its_other_name_was_edited() {
         let mut tree = Tree::new(&[("a", "a")]);
         fs::hard_link(tree.root.join("a"), tree.root.join("b")).unwrap();
         let applied = tree.apply(&[("a", Some(b"new"))]).unwrap();
-        assert_eq!(
-            applied.warnings,
-            [Warning::LinkBroken {
-                path: "a".to_owned()
-            }]
-        );
+        let path = "a".to_owned();
+        assert_eq!(applied.warnings, [Warning::LinkBroken { path }]);
         assert_eq!(
             (tree.read("a").as_str(), tree.read("b").as_str()),
             ("new", "a")
@@ -134,48 +127,30 @@ fn an_interrupted_change_or_undo_leaves_the_old_inode_or_a_full_copy() {
         let has_note = set(&tree.root.join("a"), NOTE, b"mine");
         fs::hard_link(tree.root.join("l"), tree.root.join("m")).unwrap();
         let set = tree.set(&[("a", Some(b"new")), ("l", Some(b"new"))]);
-        let mut step = 0;
+        let (mut step, folders) = (0, [tree.undo(1)]);
         let mut steps = |_: &'static str| {
             assert_ne!(step, end, "interrupted");
             step += 1;
         };
         let done = catch_unwind(AssertUnwindSafe(|| {
-            code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps)
-                .unwrap();
-            code_commit_apply::seam::undo(
-                &tree.lock,
-                &tree.root,
-                &[tree.undo(1)],
-                Force::No,
-                &mut steps,
-            )
-            .unwrap();
+            tree.apply_with(set, &mut steps).unwrap();
+            seam::undo(&tree.lock, &tree.root, &folders, Force::No, &mut steps).unwrap();
         }));
-        code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
+        tree.recover().unwrap();
         if tree.undo(1).join("manifest.json").exists() {
-            code_commit_apply::undo(&tree.lock, &tree.root, &[tree.undo(1)], Force::No).unwrap();
+            code_commit_apply::undo(&tree.lock, &tree.root, &folders, Force::No).unwrap();
         }
         let a = tree.root.join("a");
-        assert_eq!(
-            (tree.read("a").as_str(), tree.mode("a")),
-            ("a", 0o640),
-            "ended before step {end}"
-        );
-        assert_eq!(
+        let found = (
+            tree.read("a"),
+            tree.mode("a"),
             attribute(&a, NOTE).is_some(),
-            has_note,
-            "ended before step {end}"
         );
-        assert_eq!(
-            fs::metadata(a).unwrap().nlink(),
-            1,
-            "ended before step {end}"
-        );
-        assert_eq!(
-            inode(&tree, "l"),
-            inode(&tree, "m"),
-            "ended before step {end}"
-        );
+        let expected = ("a".to_owned(), 0o640, has_note);
+        assert_eq!(found, expected, "ended before step {end}");
+        let links = fs::metadata(a).unwrap().nlink();
+        let is_one = inode(&tree, "l") == inode(&tree, "m");
+        assert_eq!((links, is_one), (1, true), "ended before step {end}");
         if done.is_ok() {
             break;
         }
@@ -239,14 +214,15 @@ fn what_a_command_will_replace_is_kept_by_a_second_name_unless_it_has_one() {
     assert_eq!(names.map(is_second_name), [true, false, false]);
 }
 
-/// An access list with one named user, as the kernel stores it.
-fn access_list() -> Vec<u8> {
-    let entries: [(u16, u16, u32); 5] = [
-        (0x01, 7, u32::MAX),
-        (0x02, 7, 4321),
-        (0x04, 5, u32::MAX),
-        (0x10, 7, u32::MAX),
-        (0x20, 5, u32::MAX),
+/// An access list with one named user, who may what the owner may, as the kernel stores it.
+fn access_list(owner: u16, group: u16, other: u16) -> Vec<u8> {
+    let any = u32::MAX;
+    let entries = [
+        (1_u16, owner, any),
+        (2, owner, 65534),
+        (4, group, any),
+        (16, owner, any),
+        (32, other, any),
     ];
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (tag, permissions, id) in entries {
@@ -258,18 +234,39 @@ fn access_list() -> Vec<u8> {
 }
 
 #[test]
+fn a_replaced_file_and_one_that_is_put_back_have_their_access_list() {
+    let mut tree = Tree::new(&[("a", "a"), ("gone", "gone")]);
+    let list = access_list(6, 0, 0);
+    for path in ["a", "gone"] {
+        if !set(&tree.root.join(path), ACCESS_LIST, &list) {
+            return;
+        }
+    }
+    let found = |tree: &Tree, path| {
+        (
+            attribute(&tree.root.join(path), ACCESS_LIST),
+            tree.mode(path),
+        )
+    };
+    let expected = (Some(list), 0o660);
+    tree.apply(&[("a", Some(b"new")), ("gone", None)]).unwrap();
+    assert_eq!(found(&tree, "a"), expected);
+    undo(&tree);
+    for path in ["a", "gone"] {
+        assert_eq!(found(&tree, path), expected, "{path}");
+    }
+}
+
+#[test]
 fn a_new_file_gets_the_default_access_list_of_its_folder_as_if_it_were_made_there() {
     let mut tree = Tree::new(&[("d/x", "x")]);
-    if !set(
-        &tree.root.join("d"),
-        "system.posix_acl_default",
-        &access_list(),
-    ) {
+    let list = access_list(7, 5, 5);
+    if !set(&tree.root.join("d"), "system.posix_acl_default", &list) {
         return;
     }
     tree.write("d/by-hand", "");
     tree.apply(&[("d/new", Some(b"new"))]).unwrap();
-    let list = |path: &str| attribute(&tree.root.join(path), "system.posix_acl_access");
+    let list = |path: &str| attribute(&tree.root.join(path), ACCESS_LIST);
     assert!(list("d/new").is_some());
     assert_eq!(
         (list("d/new"), tree.mode("d/new")),
@@ -293,14 +290,9 @@ fn attributes_that_vouch_for_the_content_are_not_copied_and_named() {
         return;
     }
     let applied = tree.apply(&[("a", Some(b"new"))]).unwrap();
-    let names = vec!["trusted.note".to_owned()];
-    assert_eq!(
-        applied.warnings,
-        [Warning::AttributesNotKept {
-            path: "a".to_owned(),
-            names
-        }]
-    );
+    let (path, names) = ("a".to_owned(), vec!["trusted.note".to_owned()]);
+    let warning = Warning::AttributesNotKept { path, names };
+    assert_eq!(applied.warnings, [warning]);
     assert_eq!(undo(&tree), []);
     assert_eq!(
         attribute(&tree.root.join("a"), "trusted.note").as_deref(),

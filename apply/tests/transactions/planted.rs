@@ -53,10 +53,7 @@ fn relink(link: &Path, target: &Path) {
 #[test]
 fn a_lock_that_leads_elsewhere_is_refused_and_what_it_leads_to_stays() {
     let scratch = tempfile::tempdir().unwrap();
-    let (state, precious) = (
-        scratch.path().join(".code-commit"),
-        scratch.path().join("precious"),
-    );
+    let [state, precious] = [".code-commit", "precious"].map(|name| scratch.path().join(name));
     let lock = state.join("lock");
     fs::create_dir(&state).unwrap();
     fs::write(&precious, "precious").unwrap();
@@ -83,10 +80,7 @@ fn a_lock_that_leads_elsewhere_is_refused_and_what_it_leads_to_stays() {
 #[test]
 fn a_state_folder_that_leads_elsewhere_is_refused_and_nothing_is_made_there() {
     let scratch = tempfile::tempdir().unwrap();
-    let (state, elsewhere) = (
-        scratch.path().join("state"),
-        scratch.path().join("elsewhere"),
-    );
+    let [state, elsewhere] = ["state", "elsewhere"].map(|name| scratch.path().join(name));
     fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &state).unwrap();
     let error = Lock::acquire(&state, "test").unwrap_err();
@@ -153,7 +147,7 @@ fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
                     journal[list] = json!([bad]);
                 }
             });
-            let error = code_commit_apply::recover(&tree.lock, &tree.root).unwrap_err();
+            let error = tree.recover().unwrap_err();
             assert!(
                 matches!(&error, RecoverError::Blocked { path } if path == bad),
                 "{list} {bad}: {error:?}"
@@ -162,10 +156,7 @@ fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
             edit(&txn, "journal", |journal| *journal = good);
         }
     }
-    assert!(matches!(
-        code_commit_apply::recover(&tree.lock, &tree.root).unwrap(),
-        Recovery::RolledBack(_)
-    ));
+    tree.roll_back();
 }
 
 #[test]
@@ -175,7 +166,7 @@ fn a_record_of_another_version_is_not_guessed_at() {
     edit(&txn, "journal", |journal| {
         *journal = json!({ "version": 2 });
     });
-    let error = code_commit_apply::recover(&tree.lock, &tree.root).unwrap_err();
+    let error = tree.recover().unwrap_err();
     assert!(
         matches!(&error, RecoverError::OtherVersion { path, version: 2 } if *path == txn.join("journal"))
     );

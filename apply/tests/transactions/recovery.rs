@@ -3,7 +3,7 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use code_commit_apply::{ApplyError, RecoverError, Recovery};
+use code_commit_apply::{ApplyError, Force, RecoverError, Recovery};
 
 use crate::tree::Tree;
 
@@ -22,8 +22,7 @@ fn interrupt(tree: &Tree, at: &str, nth: usize) {
         seen += usize::from(step == at);
         assert!(seen < nth, "interrupted");
     };
-    let run =
-        || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps);
+    let run = || tree.apply_with(set, &mut steps);
     assert!(
         catch_unwind(AssertUnwindSafe(run)).is_err(),
         "{at} was not reached {nth} times"
@@ -40,10 +39,7 @@ fn a_file_that_somebody_has_written_since_is_left_and_the_old_one_is_kept() {
     interrupt(&tree, "change a file", 4);
     fs::remove_file(tree.root.join("a")).unwrap();
     tree.write("a", "somebody's");
-    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else {
-        panic!("{recovery:?}")
-    };
+    let rolled_back = tree.roll_back();
     assert_eq!(rolled_back.left, ["a"]);
     assert_eq!(
         fs::read_to_string(rolled_back.left_in.unwrap().join("0.old")).unwrap(),
@@ -54,10 +50,7 @@ fn a_file_that_somebody_has_written_since_is_left_and_the_old_one_is_kept() {
         ("somebody's".into(), "old b".into(), "old c".into())
     );
     assert!(!tree.root.join("n").exists());
-    assert_eq!(
-        code_commit_apply::recover(&tree.lock, &tree.root).unwrap(),
-        Recovery::Nothing
-    );
+    assert_eq!(tree.recover().unwrap(), Recovery::Nothing);
 }
 
 #[test]
@@ -67,10 +60,7 @@ fn a_folder_that_became_a_symlink_is_not_followed() {
     let outside = tree.scratch.path().join("outside");
     fs::rename(tree.root.join("d"), &outside).unwrap();
     std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
-    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else {
-        panic!("{recovery:?}")
-    };
+    let rolled_back = tree.roll_back();
     assert_eq!(rolled_back.left, ["d/c"]);
     assert_eq!(
         fs::read(outside.join("c")).unwrap(),
@@ -118,7 +108,7 @@ fn a_committed_transaction_is_finished_and_can_be_undone() {
     let old = tree.files();
     interrupt(&tree, "hand the pre-images over", 1);
     assert_eq!(tree.read("a"), "new a");
-    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
+    let recovery = tree.recover().unwrap();
     let Recovery::Finished { applied, undo } = recovery else {
         panic!("{recovery:?}")
     };
@@ -128,13 +118,7 @@ fn a_committed_transaction_is_finished_and_can_be_undone() {
         Some(applied)
     );
     tree.apply(&[("later", Some(b"x"))]).unwrap_err();
-    code_commit_apply::undo(
-        &tree.lock,
-        &tree.root,
-        &[undo],
-        code_commit_apply::Force::No,
-    )
-    .unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }
 
@@ -148,20 +132,15 @@ fn many_folders_are_put_back_with_few_descriptors() {
         .collect();
     let set = tree.set(&changes);
     let mut stop = |step: &'static str| assert_ne!(step, "commit", "interrupted");
-    let run =
-        || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut stop);
+    let run = || tree.apply_with(set, &mut stop);
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     let in_tree = |fd: std::io::Result<fs::DirEntry>| {
         fs::read_link(fd.unwrap().path()).is_ok_and(|path| path.starts_with(&tree.root))
     };
     let mut most = 0;
     let mut count = |_: &'static str| {
-        most = most.max(
-            fs::read_dir("/proc/self/fd")
-                .unwrap()
-                .filter_map(|fd| in_tree(fd).then_some(()))
-                .count(),
-        );
+        let open = fs::read_dir("/proc/self/fd").unwrap();
+        most = most.max(open.map(in_tree).filter(|is_in_tree| *is_in_tree).count());
     };
     code_commit_apply::seam::recover(&tree.lock, &tree.root, &mut count).unwrap();
     assert!(tree.files().is_empty());
@@ -181,9 +160,7 @@ fn a_failure_after_which_somebody_has_written_names_what_was_left() {
             tree.write("b", "somebody's too");
         }
     };
-    let error =
-        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps)
-            .unwrap_err();
+    let error = tree.apply_with(set, &mut steps).unwrap_err();
     assert!(error.leaves_tree_changed());
     let ApplyError::PartlyRolledBack { cause, back } = error else {
         panic!("{error:?}")
@@ -202,20 +179,14 @@ fn a_new_file_that_somebody_has_edited_since_is_named() {
     let tree = tree();
     interrupt(&tree, "commit", 1);
     tree.write("n/m", "edited");
-    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else {
-        panic!("{recovery:?}")
-    };
+    let rolled_back = tree.roll_back();
     assert_eq!(tree.read("n/m"), "edited");
     assert_eq!(
         (rolled_back.left, rolled_back.left_in),
         (vec!["n/m".to_owned()], None)
     );
     assert_eq!(tree.read("a"), "old a");
-    assert_eq!(
-        code_commit_apply::recover(&tree.lock, &tree.root).unwrap(),
-        Recovery::Nothing
-    );
+    assert_eq!(tree.recover().unwrap(), Recovery::Nothing);
 }
 
 #[test]
@@ -224,10 +195,7 @@ fn a_file_that_somebody_has_made_before_ours_had_its_turn_is_no_matter_of_the_re
     interrupt(&tree, "make a folder", 1);
     fs::create_dir(tree.root.join("n")).unwrap();
     tree.write("n/m", "somebody's");
-    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else {
-        panic!("{recovery:?}")
-    };
+    let rolled_back = tree.roll_back();
     assert_eq!(
         (rolled_back.left, tree.read("n/m")),
         (Vec::new(), "somebody's".to_owned())

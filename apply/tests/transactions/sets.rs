@@ -31,21 +31,11 @@ fn an_old_file_keeps_its_mode_and_a_new_one_is_never_executable() {
             ("new.sh", Some(b"#!/bin/sh")),
         ])
         .unwrap();
-    assert_eq!(
-        [
-            tree.mode("run.sh"),
-            tree.mode("secret"),
-            tree.mode("set-id")
-        ],
-        [0o755, 0o600, 0o755]
-    );
+    let modes = ["run.sh", "secret", "set-id"].map(|path| tree.mode(path));
+    assert_eq!(modes, [0o755, 0o600, 0o755]);
     assert_eq!(tree.mode("new.sh") & 0o111, 0);
-    assert_eq!(
-        applied.warnings,
-        [Warning::SpecialBitsDropped {
-            path: "set-id".to_owned()
-        }]
-    );
+    let path = "set-id".to_owned();
+    assert_eq!(applied.warnings, [Warning::SpecialBitsDropped { path }]);
 }
 
 #[test]
@@ -150,13 +140,8 @@ fn a_hard_link_is_broken_and_the_file_outside_stays_as_it_was() {
     fs::hard_link(&outside, tree.root.join("h.txt")).unwrap();
     let inode = fs::metadata(&outside).unwrap().ino();
     tree.apply(&[("h.txt", Some(b"inside"))]).unwrap();
-    assert_eq!(
-        (
-            fs::read(&outside).unwrap(),
-            fs::metadata(&outside).unwrap().ino()
-        ),
-        (b"outside".to_vec(), inode)
-    );
+    assert_eq!(fs::read(&outside).unwrap(), b"outside");
+    assert_eq!(fs::metadata(&outside).unwrap().ino(), inode);
     assert_eq!(tree.read("h.txt"), "inside");
     // The pre-image must not change with the file outside.
     fs::write(&outside, "changed later").unwrap();
@@ -221,39 +206,33 @@ fn a_new_file_does_not_replace_one_that_has_appeared() {
 #[test]
 fn a_path_judged_for_something_else_is_refused() {
     let mut tree = Tree::new(&[("a", "a")]);
-    let reason = |error: ApplyError| {
-        let ApplyError::Misused { reason, .. } = error else {
-            panic!("{error:?}")
-        };
-        reason
-    };
-    let mut set = ChangeSet::new();
-    for path in tree.admit(&[("a", Op::Delete)]) {
-        set.write(path, b"x");
-    }
-    assert_eq!(
-        reason(tree.apply_set(set).unwrap_err()),
-        "it was judged for the other operation"
-    );
-    let mut set = ChangeSet::new();
-    for _ in 0..2 {
-        for path in tree.admit(&[("a", Op::Write)]) {
+    let other = tempfile::tempdir().unwrap();
+    let judged = |op| tree.admit(&[("a", op)]);
+    let cases = [
+        (judged(Op::Delete), "it was judged for the other operation"),
+        (
+            judged(Op::Write)
+                .into_iter()
+                .chain(judged(Op::Write))
+                .collect(),
+            "it is in the set twice",
+        ),
+        (
+            admit(other.path(), &[("a", Op::Write)]),
+            "it was judged under another root",
+        ),
+    ];
+    for (paths, expected) in cases {
+        let mut set = ChangeSet::new();
+        for path in paths {
             set.write(path, b"x");
         }
+        let error = tree.apply_set(set).unwrap_err();
+        assert!(
+            matches!(&error, ApplyError::Misused { reason, .. } if *reason == expected),
+            "{error:?}"
+        );
     }
-    assert_eq!(
-        reason(tree.apply_set(set).unwrap_err()),
-        "it is in the set twice"
-    );
-    let other = tempfile::tempdir().unwrap();
-    let mut set = ChangeSet::new();
-    for path in admit(other.path(), &[("a", Op::Write)]) {
-        set.write(path, b"x");
-    }
-    assert_eq!(
-        reason(tree.apply_set(set).unwrap_err()),
-        "it was judged under another root"
-    );
     assert_eq!(tree.read("a"), "a");
 }
 
@@ -276,9 +255,7 @@ fn a_failure_to_tidy_up_is_a_warning_that_says_why() {
             fs::write(tree.undo(1), "in the way").unwrap();
         }
     };
-    let applied =
-        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut block)
-            .unwrap();
+    let applied = tree.apply_with(set, &mut block).unwrap();
     let [Warning::CleanUp { reason }] = &applied.warnings[..] else {
         panic!("{:?}", applied.warnings)
     };
@@ -309,62 +286,4 @@ fn the_second_run_is_told_who_holds_the_lock() {
         b"*\n",
         "git must not see it"
     );
-}
-
-/// `user::rw-`, `user:65534:rw-`, `group::---`, `mask::rw-`, `other::---`, as the kernel keeps it.
-fn access_list() -> Vec<u8> {
-    let entry = |tag: u16, may: u16, id: u32| {
-        [
-            &tag.to_le_bytes()[..],
-            &may.to_le_bytes(),
-            &id.to_le_bytes(),
-        ]
-        .concat()
-    };
-    let any = u32::MAX;
-    let entries = [
-        (1, 6, any),
-        (2, 6, 65534),
-        (4, 0, any),
-        (16, 6, any),
-        (32, 0, any),
-    ];
-    [2u32.to_le_bytes().to_vec()]
-        .into_iter()
-        .chain(entries.map(|(tag, may, id)| entry(tag, may, id)))
-        .collect::<Vec<_>>()
-        .concat()
-}
-
-#[test]
-fn a_replaced_file_and_one_that_is_put_back_have_their_access_list() {
-    const NAME: &str = "system.posix_acl_access";
-    let mut tree = Tree::new(&[("a", "a"), ("gone", "gone")]);
-    for path in ["a", "gone"] {
-        let set = rustix::fs::setxattr(
-            tree.root.join(path),
-            NAME,
-            &access_list(),
-            rustix::fs::XattrFlags::empty(),
-        );
-        if let Err(error) = set {
-            eprintln!("SKIPPED: access lists because the disk has none ({error})");
-            return;
-        }
-    }
-    let list = |tree: &Tree, path: &str| {
-        let mut list = vec![0; 1024];
-        let len = rustix::fs::getxattr(tree.root.join(path), NAME, &mut list[..]).unwrap();
-        list[..len].to_vec()
-    };
-    tree.apply(&[("a", Some(b"new")), ("gone", None)]).unwrap();
-    assert_eq!((list(&tree, "a"), tree.mode("a")), (access_list(), 0o660));
-    tree.undone(Force::No).unwrap();
-    for path in ["a", "gone"] {
-        assert_eq!(
-            (list(&tree, path), tree.mode(path)),
-            (access_list(), 0o660),
-            "{path}"
-        );
-    }
 }

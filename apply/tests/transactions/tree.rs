@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use code_commit_apply::{Applied, ApplyError, ChangeSet, Force, Lock, UndoError, Undone};
+use code_commit_apply::{
+    Applied, ApplyError, ChangeSet, Force, Lock, RecoverError, Recovery, RolledBack, UndoError,
+    Undone, seam,
+};
 use code_commit_guard::{Admitted, Op};
 
 pub(crate) use crate::shared::{Files, admit, files};
@@ -81,12 +84,36 @@ impl Tree {
         self.scratch.path().join(format!("run/undo/{number}"))
     }
 
-    /// Those of all sets, oldest first.
     /// Undoes every set.
     pub(crate) fn undone(&self, force: Force) -> Result<Undone, UndoError> {
         code_commit_apply::undo(&self.lock, &self.root, &self.undos(), force)
     }
 
+    /// Recovers as the next start would.
+    pub(crate) fn recover(&self) -> Result<Recovery, RecoverError> {
+        code_commit_apply::recover(&self.lock, &self.root)
+    }
+
+    /// Likewise; the transaction must be rolled back.
+    #[track_caller]
+    pub(crate) fn roll_back(&self) -> RolledBack {
+        let recovery = self.recover().unwrap();
+        let Recovery::RolledBack(rolled_back) = recovery else {
+            panic!("{recovery:?}")
+        };
+        rolled_back
+    }
+
+    /// Applies the set as the first one, with these steps.
+    pub(crate) fn apply_with(
+        &self,
+        set: ChangeSet<'_>,
+        steps: &mut dyn FnMut(&'static str),
+    ) -> Result<Applied, ApplyError> {
+        seam::apply(&self.lock, &self.root, set, &self.undo(1), steps)
+    }
+
+    /// The folders of pre-images of all sets, oldest first.
     pub(crate) fn undos(&self) -> Vec<PathBuf> {
         (1..=self.sets).map(|number| self.undo(number)).collect()
     }

@@ -4,7 +4,7 @@ use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Server, Step};
 
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::{Ran, must_have};
+use crate::scenes::program::Ran;
 use crate::typed;
 
 impl Scene {
@@ -155,15 +155,9 @@ fn a_file_whose_path_cannot_stand_in_the_list_is_not_trusted() {
         scene.beside(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"));
     std::fs::create_dir(&odd).unwrap();
     std::fs::File::create(odd.join("code-commit.toml")).unwrap();
-    let done = scene
-        .command(&["trust", "--yes"], &[])
-        .current_dir(&odd)
-        .output()
-        .unwrap();
-    let err = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(done.status.code(), Some(3), "{err}");
-    must_have(&err, "is not UTF-8, and the list of trusted files names it");
-    must_have(&err, "rename the folder");
+    let ran = Ran::of(scene.command(&["trust", "--yes"], &[]).current_dir(&odd)).exits(3);
+    ran.err_has("is not UTF-8, and the list of trusted files names it");
+    ran.err_has("rename the folder");
     assert!(!scene.beside(".local").exists());
 }
 

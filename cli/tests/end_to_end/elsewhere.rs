@@ -48,43 +48,28 @@ fn scene() -> Scene {
     Scene::with_files(&FILES, Script::new([]).rule("enerateContent", reply))
 }
 
-#[test]
-fn a_build_in_a_linked_work_tree_can_ask_git() {
+fn built_at_the_top() -> Scene {
     let scene = scene();
     scene.git(&["mv", "below/build.sh", "build.sh"]);
     scene.project.commit("at the top").unwrap();
-    let linked = scene.beside("linked");
-    scene.git(&[
-        "worktree",
-        "add",
-        "-q",
-        linked.to_str().unwrap(),
-        "-b",
-        "other",
-    ]);
+    scene
+}
+
+#[test]
+fn a_build_in_a_linked_work_tree_can_ask_git() {
+    let scene = built_at_the_top();
+    let linked = scene.linked();
     check_build_in(&scene, &linked);
 }
 
 #[test]
 fn a_build_in_a_work_tree_inside_its_bare_repository_can_ask_git() {
-    let scene = scene();
-    scene.git(&["mv", "below/build.sh", "build.sh"]);
-    scene.project.commit("at the top").unwrap();
+    let scene = built_at_the_top();
     let bare = scene.beside("all.git");
     scene.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
-    let (dir, tree) = (
-        format!("--git-dir={}", bare.display()),
-        bare.join("trees/one"),
-    );
-    scene.git(&[
-        &dir,
-        "worktree",
-        "add",
-        "-q",
-        tree.to_str().unwrap(),
-        "-b",
-        "other",
-    ]);
+    let (dir, tree) = (bare.to_str().unwrap(), bare.join("trees/one"));
+    let add = ["--git-dir", dir, "worktree", "add", "-q", "-b", "other"];
+    scene.git(&[&add[..], &[tree.to_str().unwrap()]].concat());
     check_build_in(&scene, &tree);
 }
 

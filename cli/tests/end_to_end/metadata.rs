@@ -88,8 +88,10 @@ fn adorn(root: &Path) -> bool {
     true
 }
 
+type Facts = BTreeMap<&'static str, String>;
+
 /// What there is of each kind.
-fn facts(root: &Path) -> BTreeMap<&'static str, String> {
+fn facts(root: &Path) -> Facts {
     let stat = |path: &str| fs::symlink_metadata(root.join(path)).ok();
     let mode = |path: &str| stat(path).map(|found| format!("{:o}", found.mode() & 0o7777));
     let attribute = |path: &str, name: &str| {
@@ -97,67 +99,46 @@ fn facts(root: &Path) -> BTreeMap<&'static str, String> {
         let read = rustix::fs::lgetxattr(root.join(path), name, &mut value[..]);
         read.ok().map(|len| value[..len].to_vec())
     };
+    let shown = |fact: &dyn std::fmt::Debug| format!("{fact:?}");
     let owner = |path: &str| stat(path).map(|found| (found.uid(), found.gid()));
     let time = |path: &str| stat(path).map(|found| found.mtime());
     let text = |path: &str| fs::read_to_string(root.join(path)).ok();
     let is_linked =
         stat("l1.txt").map(|found| found.ino()) == stat("l2.txt").map(|found| found.ino());
+    let contents = ["a.txt", "b.txt", "c.txt", "l1.txt", "shared/x.txt"].map(text);
     BTreeMap::from([
-        (
-            "0 contents",
-            format!(
-                "{:?}",
-                ["a.txt", "b.txt", "c.txt", "l1.txt", "shared/x.txt"].map(text)
-            ),
-        ),
-        (
-            "1 bits of files",
-            format!("{:?}", ["a.txt", "b.txt"].map(mode)),
-        ),
-        ("2 bits of folders", format!("{:?}", mode("shared"))),
+        ("0 contents", shown(&contents)),
+        ("1 bits of files", shown(&["a.txt", "b.txt"].map(mode))),
+        ("2 bits of folders", shown(&mode("shared"))),
         (
             "3 attributes, edited in place",
-            format!("{:?}", attribute("a.txt", NOTE)),
+            shown(&attribute("a.txt", NOTE)),
         ),
-        (
-            "3 attributes, replaced",
-            format!("{:?}", attribute("b.txt", NOTE)),
-        ),
+        ("3 attributes, replaced", shown(&attribute("b.txt", NOTE))),
         (
             "4 access list, edited in place",
-            format!("{:?}", attribute("a.txt", ACCESS_LIST)),
+            shown(&attribute("a.txt", ACCESS_LIST)),
         ),
         (
             "4 access list, replaced",
-            format!("{:?}", attribute("b.txt", ACCESS_LIST)),
+            shown(&attribute("b.txt", ACCESS_LIST)),
         ),
-        ("5 owner", format!("{:?}", ["a.txt", "c.txt"].map(owner))),
-        (
-            "6 time of what was restored",
-            format!("{:?}", time("a.txt")),
-        ),
-        ("7 time of what was not", format!("{:?}", time("still.txt"))),
-        (
-            "8 empty folders",
-            format!("{:?} {:?}", mode("sticky"), mode("made")),
-        ),
-        ("9 hard link", format!("{is_linked}")),
-        ("9 the other name", format!("{:?}", text("l2.txt"))),
+        ("5 owner", shown(&["a.txt", "c.txt"].map(owner))),
+        ("6 time of what was restored", shown(&time("a.txt"))),
+        ("7 time of what was not", shown(&time("still.txt"))),
+        ("8 empty folders", shown(&["sticky", "made"].map(mode))),
+        ("9 hard link", shown(&is_linked)),
+        ("9 the other name", shown(&text("l2.txt"))),
     ])
 }
 
 /// What a way back loses.
-fn lost(before: &BTreeMap<&'static str, String>, root: &Path) -> String {
+fn lost(before: &Facts, root: &Path) -> String {
     let now = facts(root);
-    let lost: Vec<&str> = before
-        .iter()
-        .filter(|(kind, was)| now[*kind] != **was)
-        .map(|(kind, _)| *kind)
-        .collect();
+    let lost = before.iter().filter(|(kind, was)| now[*kind] != **was);
+    let lost: Vec<&str> = lost.map(|(kind, _)| *kind).collect();
     lost.join("; ")
 }
-
-type Facts = BTreeMap<&'static str, String>;
 
 /// A reply, a build, its sandbox, and more flags.
 type Asked<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);

@@ -62,16 +62,7 @@ fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
         limited("$(($(date +%s) + 6))")
     );
     let scene = Spec::new(&[PLAN, &half, DONE, APPROVE]);
-    let args = [
-        "spec",
-        "run",
-        "--focus",
-        "Add X",
-        "--json",
-        "--sandbox",
-        "off",
-    ];
-    let mut run = start_heard(&mut scene.command(&args, &[]));
+    let mut run = start_heard(&mut scene.json_run("off", &[]));
     for line in BufReader::new(run.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok)

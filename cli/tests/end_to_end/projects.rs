@@ -103,15 +103,7 @@ fn prove(name: &str, sandbox: &str) {
     };
     let Scene { project, server } = &scene;
     run(&scene, &["rollup"]);
-    let flags = [
-        "--model",
-        "gemini-test",
-        "--base-url",
-        server.origin(),
-        "--sandbox",
-        sandbox,
-    ];
-    let said = run(&scene, &flags);
+    let said = run(&scene, &scene.flags_in(sandbox));
     assert_eq!(
         server.steps_left(),
         0,

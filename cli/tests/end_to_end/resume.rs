@@ -11,7 +11,7 @@ use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::{places, strace_works};
-use crate::scenes::program::{Ran, must_have, start_quietly};
+use crate::scenes::program::{Ran, start_quietly};
 
 fn resume(scene: &Scene, more: &[&str]) -> Ran {
     scene.run_keyed(&[&["resume"], more].concat())
@@ -28,19 +28,13 @@ fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_
         .unwrap();
     let long_ago = journal.metadata().unwrap().modified().unwrap() - Duration::from_hours(75);
     journal.set_modified(long_ago).unwrap();
-    let refused = scene.keyed(&["resume"], &[]).output().unwrap();
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(
-        (refused.status.code(), scene.calls()),
-        (Some(7), 3),
-        "{said}"
-    );
+    let refused = Ran::of(&mut scene.keyed(&["resume"], &[])).exits(7);
+    assert_eq!(scene.calls(), 3);
     let older = format!(
         " help: older unfinished runs: {} (3 days ago); to continue one: code-commit resume RUN\n",
         files::name(&old)
     );
-    must_have(&said, " is finished\n");
-    must_have(&said, &older);
+    refused.err_has(" is finished\n").err_has(&older);
     std::fs::remove_file(scene.at("README.md")).unwrap();
     assert_eq!(
         resume(&scene, &[&files::name(&old), "--force"]).code,

@@ -1,8 +1,6 @@
 //! The commands that need no model.
 
-use std::io::Write as _;
 use std::os::unix::fs::symlink;
-use std::process::Stdio;
 
 use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
@@ -184,21 +182,8 @@ fn no_diary(scene: &Scene) {
 fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
     let scene = Scene::with_replies([]);
     let mut command = scene.command(&["guard", "--json", "--stdin"], &[]);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(b"\"a.txt\"\n\"\xff\"\n")
-        .unwrap();
-    let done = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&done.stderr).into_owned();
-    must_have(&told, "line 2 is not a JSON string");
-    assert!(done.status.code() == Some(3), "{told}");
+    let ran = Ran::fed(&mut command, b"\"a.txt\"\n\"\xff\"\n").exits(3);
+    ran.err_has("line 2 is not a JSON string");
 }
 
 #[test]
@@ -289,27 +274,11 @@ fn parse_prints_one_object_about_a_good_reply() {
 fn parse_points_at_everything_that_is_wrong() {
     let scene = Scene::with_replies([]);
     scene.write("reply", "^^^a.txt\none\n\n&&&start\nhello\n");
-    insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
-    exit 1
-    --- out
-    {"errors":[{"code":"nested","column":1,"line":4,"message":"`&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it","span":[14,22]},{"code":"unterminated","column":1,"line":4,"message":"the block of `&&&start` is never closed; write `&&&end` on a line of its own after the last line of the content","span":[14,22]}],"ok":false}
-    --- err
-    error: `&&&start` is inside another block (see line 1)
-     --> reply:4:1
-      |
-    4 | &&&start
-      | ^^^^^^^^
-      |
-      = help: close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
-    error: the block of `&&&start` is never closed
-     --> reply:4:1
-      |
-    4 | &&&start
-      | ^^^^^^^^
-      |
-      = help: write `&&&end` on a line of its own after the last line of the content
-    "#);
-    insta::assert_snapshot!(scene.run(&["parse", "reply"]), @r"
+    let json = scene.run(&["parse", "--json", "reply"]).exits(1);
+    insta::assert_snapshot!(json.out, @r#"{"errors":[{"code":"nested","column":1,"line":4,"message":"`&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it","span":[14,22]},{"code":"unterminated","column":1,"line":4,"message":"the block of `&&&start` is never closed; write `&&&end` on a line of its own after the last line of the content","span":[14,22]}],"ok":false}"#);
+    let plain = scene.run(&["parse", "reply"]);
+    assert_eq!(plain.err, json.err);
+    insta::assert_snapshot!(plain, @r"
     exit 1
     --- out
     --- err
@@ -400,8 +369,8 @@ fn full_disk() -> std::fs::File {
 fn a_report_that_cannot_be_printed_is_no_success() {
     let scene = Scene::with_replies([]);
     let full = full_disk();
-    let status = scene.command(&["runs"], &[]).stdout(full).status().unwrap();
-    assert_eq!(status.code(), Some(0), "there was nothing to print");
+    // There is nothing to print.
+    Ran::of(scene.command(&["runs"], &[]).stdout(full)).exits(0);
     let commands: [&[&str]; 7] = [
         &["guard", "src/new.rs"],
         &["config"],
@@ -413,23 +382,13 @@ fn a_report_that_cannot_be_printed_is_no_success() {
     ];
     for command in commands {
         let full = full_disk();
-        let done = scene.command(command, &[]).stdout(full).output().unwrap();
-        assert_eq!(done.status.code(), Some(70), "{command:?}");
-        let said = String::from_utf8(done.stderr).unwrap();
-        let error = "error: cannot write to standard output: No space left on device";
-        assert!(said.contains(error), "{command:?}: {said}");
+        let ran = Ran::of(scene.command(command, &[]).stdout(full));
+        assert_eq!(ran.code, Some(70), "{command:?}");
+        ran.err_has("error: cannot write to standard output: No space left on device");
     }
     let full = full_disk();
-    let status = scene
-        .command(&["rollup"], &[])
-        .stderr(full)
-        .status()
-        .unwrap();
-    assert_eq!(
-        status.code(),
-        Some(0),
-        "nothing is lost on standard error that was asked for"
-    );
+    // Nothing is lost on standard error that was asked for.
+    Ran::of(scene.command(&["rollup"], &[]).stderr(full)).exits(0);
 }
 
 #[test]
@@ -438,11 +397,8 @@ fn a_report_that_cannot_be_printed_changes_no_verdict() {
     let run = scene.flags();
     for args in [&run[..], &["undo"]] {
         let full = full_disk();
-        let done = scene.keyed(args, &[]).stdout(full).output().unwrap();
-        let said = String::from_utf8(done.stderr).unwrap();
-        assert_eq!(done.status.code(), Some(0), "{args:?}: {said}");
-        let warning = "cannot write to standard output: No space left on device";
-        assert!(said.contains(warning), "{args:?}: {said}");
+        let ran = Ran::of(scene.keyed(args, &[]).stdout(full)).exits(0);
+        ran.err_has("cannot write to standard output: No space left on device");
     }
 }
 

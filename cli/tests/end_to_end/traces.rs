@@ -9,8 +9,9 @@ use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
 use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
 
+use crate::scenes::commit::Scene;
 use crate::scenes::files;
-use crate::scenes::program::{Ran, program};
+use crate::scenes::program::Ran;
 
 /// Opens nothing. JSON has to escape it.
 const KEY: &str = "AIzaTraces\"of/a+key\\of-no-use-91";
@@ -28,30 +29,14 @@ struct Over {
 impl Over {
     fn with(project: Project, script: Script, more: &[&str]) -> Self {
         let server = Server::start(script).unwrap();
-        let base = [
-            "--model",
-            "gemini-test",
-            "--base-url",
-            server.origin(),
-            "--sandbox",
-            "off",
-            "--verbose",
-        ];
+        let scene = Scene { project, server };
         let environment = [("GEMINI_API_KEY", KEY)];
-        let run = |args: &[&str]| {
-            Ran::of(&mut program(
-                project.root(),
-                project.beside(),
-                args,
-                &environment,
-            ))
-        };
-        assert_eq!(run(&["rollup"]).code, Some(0));
-        let ran = run(&[&base, more].concat());
-        let requests = server.requests().len();
+        let run = |args: &[&str]| Ran::of(&mut scene.command(args, &environment));
+        run(&["rollup"]).exits(0);
+        let ran = run(&[&scene.flags()[..], &["--verbose"], more].concat());
         Self {
-            project,
-            requests,
+            requests: scene.calls(),
+            project: scene.project,
             ran,
         }
     }

@@ -1,8 +1,7 @@
 //! The program on a terminal of its own, which script(1) makes.
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, surrounded};
@@ -25,18 +24,7 @@ pub fn run(
     let mut script = Command::new(SCRIPT);
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
     surrounded(&mut script, &scene.keyed(&[], environment));
-    let mut child = script
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let done = Ran::from(child.wait_with_output().unwrap());
+    let done = Ran::fed(&mut script, input);
     Some(done.map(|text| text.replace("\r\n", "\n")))
 }
 

@@ -112,6 +112,30 @@ impl Table {
     }
 }
 
+/// Judges the rows of one seed.
+#[track_caller]
+fn judge<R>(seed: &'static str, rows: &[R], check: impl Fn(&mut Table, &R)) {
+    let mut table = Table::of(seed);
+    rows.iter().for_each(|row| check(&mut table, row));
+    table.finish();
+}
+
+/// Without any of these files a run makes no call.
+#[track_caller]
+fn needs(
+    seed: &'static str,
+    files: &[&str],
+    scene: impl Fn() -> commit::Scene,
+    run: impl Fn(&commit::Scene) -> Ran,
+) {
+    judge(seed, files, |table, missing| {
+        let scene = scene();
+        fs::remove_file(scene.at(missing)).unwrap();
+        let (ran, row) = (run(&scene), format!("without {missing}"));
+        table.row(&row, &ran, 3, "calls", &[0], &[scene.calls()]);
+    });
+}
+
 /// The text of a file; empty where there is none.
 fn text(path: &Path) -> String {
     fs::read(path).map_or_else(
@@ -159,7 +183,7 @@ struct Row {
     exit: usize,
 }
 
-const fn row(
+fn row(
     name: &'static str,
     replies: &'static [&'static str],
     build: &'static str,
@@ -173,6 +197,36 @@ const fn row(
         builds,
         exit,
     }
+}
+
+/// The rows in which the two loops differ only in how often they ask for what never comes: so often.
+fn alike(most: usize) -> Vec<Row> {
+    let (red, refused, green) = ([most, most, 1], [most, 0, 1], [1, 1, 0]);
+    let (lost, thought) = (LOSES_ITS_INTERPRETER, "a thought and no text for ever");
+    vec![
+        row("the same change for ever", &[HALF], BUILD, red),
+        row("prose for ever", &[PROSE], BUILD, refused),
+        row("nothing for ever", &[NOTHING], BUILD, refused),
+        row(thought, &[THOUGHT_ONLY], BUILD, refused),
+        row("a traversal for ever", &[TRAVERSAL], BUILD, refused),
+        row("$$$ for ever, red", &[NO_CHANGE], BUILD, red),
+        row("$$$, green", &[NO_CHANGE], ALWAYS_GREEN, green),
+        row("right at once", &[WHOLE], BUILD, green),
+        row(
+            "right at once, and green before",
+            &[WHOLE],
+            ALWAYS_GREEN,
+            green,
+        ),
+        row("a placeholder for ever", &[PLACEHOLDER], BUILD, red),
+        row(
+            "a tool is missing: red like any other",
+            &[HALF],
+            LACKS_A_TOOL,
+            red,
+        ),
+        row("the build cannot be started", &[HALF], lost, [2, 1, 8]),
+    ]
 }
 
 impl Row {

@@ -1,9 +1,8 @@
 //! S0: a transcript that grows, eight rounds at most.
 
 use super::{
-    ALWAYS_GREEN, BUILD, CODEBASE, HALF, LACKS_A_TOOL, LOSES_ITS_INTERPRETER, Logs, NO_CHANGE,
-    NOTHING, OTHER_HALF, PLACEHOLDER, PROSE, QUERY, Row, THOUGHT_ONLY, TRAVERSAL, Table, WHOLE,
-    WITHOUT_NEW, count, prompts, row, scene, without_ours,
+    BUILD, CODEBASE, HALF, Logs, NOTHING, OTHER_HALF, QUERY, Row, Table, WHOLE, WITHOUT_NEW, alike,
+    count, judge, needs, prompts, row, scene, without_ours,
 };
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;
@@ -27,64 +26,35 @@ const ALLOWED: &str = "^^^Cargo.lock\nlock\n^^^end\n^^^.gitignore\n/logs\n/*-key
     ^^^products/made.txt\nmade\n^^^end\n^^^target/made.txt\nmade\n^^^end\n^^^codeRollup.sh\ntrue\n^^^end\n\
     ^^^LLMInstructions.md\nNone.\n^^^end\n^^^UserSpecification.md\nNone.\n^^^end\n^^^work.txt\nwhole\n^^^end\n";
 
-const ROWS: &[Row] = &[
-    row("the same change for ever", &[HALF], BUILD, [8, 8, 1]),
-    row("prose for ever", &[PROSE], BUILD, [8, 0, 1]),
-    row("nothing for ever", &[NOTHING], BUILD, [8, 0, 1]),
-    row(
-        "a thought and no text for ever",
-        &[THOUGHT_ONLY],
-        BUILD,
-        [8, 0, 1],
-    ),
-    row("a traversal for ever", &[TRAVERSAL], BUILD, [8, 0, 1]),
-    row("$$$ for ever, red", &[NO_CHANGE], BUILD, [8, 8, 1]),
-    row("$$$, green", &[NO_CHANGE], ALWAYS_GREEN, [1, 1, 0]),
-    row(
-        "what may not be written, one by one",
-        FORBIDDEN,
-        BUILD,
-        [8, 0, 1],
-    ),
-    row(
-        "what only the second seed protects",
-        &[ALLOWED],
-        BUILD,
-        [1, 1, 0],
-    ),
-    row("right at once", &[WHOLE], BUILD, [1, 1, 0]),
-    row(
-        "right at once, and green before",
-        &[WHOLE],
-        ALWAYS_GREEN,
-        [1, 1, 0],
-    ),
-    row(
-        "half, nothing, half, deleted, right",
-        &[HALF, NOTHING, OTHER_HALF, WITHOUT_NEW, WHOLE],
-        BUILD,
-        [5, 4, 0],
-    ),
-    row(
-        "right in the eighth round",
-        &[HALF, HALF, HALF, HALF, HALF, HALF, HALF, WHOLE],
-        BUILD,
-        [8, 8, 0],
-    ),
-    row("a placeholder for ever", &[PLACEHOLDER], BUILD, [8, 8, 1]),
-    row(
-        "a tool is missing: red like any other",
-        &[HALF],
-        LACKS_A_TOOL,
-        [8, 8, 1],
-    ),
-    row(
-        "the build cannot be started",
-        &[HALF],
-        LOSES_ITS_INTERPRETER,
-        [2, 1, 8],
-    ),
-];
+fn rows() -> Vec<Row> {
+    let own = [
+        row(
+            "what may not be written, one by one",
+            FORBIDDEN,
+            BUILD,
+            [8, 0, 1],
+        ),
+        row(
+            "what only the second seed protects",
+            &[ALLOWED],
+            BUILD,
+            [1, 1, 0],
+        ),
+        row(
+            "half, nothing, half, deleted, right",
+            &[HALF, NOTHING, OTHER_HALF, WITHOUT_NEW, WHOLE],
+            BUILD,
+            [5, 4, 0],
+        ),
+        row(
+            "right in the eighth round",
+            &[HALF, HALF, HALF, HALF, HALF, HALF, HALF, WHOLE],
+            BUILD,
+            [8, 8, 0],
+        ),
+    ];
+    alike(8).into_iter().chain(own).collect()
+}
 
 fn implement(scene: &Scene) -> Ran {
     let origin = scene.server.origin();
@@ -104,11 +74,7 @@ fn with_inputs(row: &Row) -> Scene {
 
 #[test]
 fn s0_counts_what_its_seed_counts() {
-    let mut table = Table::of("S0");
-    for row in ROWS {
-        check(&mut table, row);
-    }
-    table.finish();
+    judge("S0", &rows(), check);
 }
 
 fn check(table: &mut Table, row: &Row) {
@@ -204,25 +170,7 @@ fn suggested_files(reply: &str) -> String {
 
 #[test]
 fn s0_refuses_to_begin_without_what_it_reads() {
-    let mut table = Table::of("S0");
-    for missing in [
-        "query.txt",
-        "codeRollup.txt",
-        "gemini-system-prompt.txt",
-        "build.sh",
-    ] {
-        let scene = with_inputs(&ROWS[0]);
-        std::fs::remove_file(scene.at(missing)).unwrap();
-        let ran = implement(&scene);
-        let calls = scene.calls();
-        table.row(
-            &format!("without {missing}"),
-            &ran,
-            3,
-            "calls",
-            &[0],
-            &[calls],
-        );
-    }
-    table.finish();
+    let inputs = ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"];
+    let files = [&inputs[..], &["build.sh"]].concat();
+    needs("S0", &files, || with_inputs(&rows()[0]), implement);
 }

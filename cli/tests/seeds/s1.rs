@@ -1,9 +1,8 @@
 //! S1: one attempt and three repairs.
 
 use super::{
-    ALWAYS_GREEN, BUILD, CODEBASE, HALF, LACKS_A_TOOL, LOSES_ITS_INTERPRETER, Logs, NO_CHANGE,
-    NOTHING, OTHER_HALF, PLACEHOLDER, PROSE, QUERY, Row, THOUGHT_ONLY, TRAVERSAL, Table, WHOLE,
-    WITHOUT_NEW, count, prompts, row, scene, without_ours,
+    BUILD, CODEBASE, HALF, Logs, NOTHING, OTHER_HALF, PROSE, QUERY, Row, Table, WHOLE, WITHOUT_NEW,
+    alike, count, judge, needs, prompts, row, scene, without_ours,
 };
 use crate::scenes::commit::Scene;
 
@@ -33,55 +32,26 @@ const CRITICAL: [&[&str]; 3] = [
     ],
 ];
 
-const ROWS: &[Row] = &[
-    row("the same change for ever", &[HALF], BUILD, [4, 4, 1]),
-    row("prose for ever", &[PROSE], BUILD, [4, 0, 1]),
-    row("nothing for ever", &[NOTHING], BUILD, [4, 0, 1]),
-    row(
-        "a thought and no text for ever",
-        &[THOUGHT_ONLY],
-        BUILD,
-        [4, 0, 1],
-    ),
-    row("a traversal for ever", &[TRAVERSAL], BUILD, [4, 0, 1]),
-    row("$$$ for ever, red", &[NO_CHANGE], BUILD, [4, 4, 1]),
-    row("$$$, green", &[NO_CHANGE], ALWAYS_GREEN, [1, 1, 0]),
-    row("critical files, 1 to 4", CRITICAL[0], BUILD, [4, 0, 1]),
-    row("critical files, 5 to 8", CRITICAL[1], BUILD, [4, 0, 1]),
-    row("critical files, 9 to 12", CRITICAL[2], BUILD, [4, 0, 1]),
-    row("right at once", &[WHOLE], BUILD, [1, 1, 0]),
-    row(
-        "right at once, and green before",
-        &[WHOLE],
-        ALWAYS_GREEN,
-        [1, 1, 0],
-    ),
-    row(
-        "half, half, deleted, right",
-        &[HALF, OTHER_HALF, WITHOUT_NEW, WHOLE],
-        BUILD,
-        [4, 4, 0],
-    ),
-    row(
-        "half, prose, right",
-        &[HALF, PROSE, WHOLE],
-        BUILD,
-        [3, 2, 0],
-    ),
-    row("a placeholder for ever", &[PLACEHOLDER], BUILD, [4, 4, 1]),
-    row(
-        "a tool is missing: red like any other",
-        &[HALF],
-        LACKS_A_TOOL,
-        [4, 4, 1],
-    ),
-    row(
-        "the build cannot be started",
-        &[HALF],
-        LOSES_ITS_INTERPRETER,
-        [2, 1, 8],
-    ),
-];
+fn rows() -> Vec<Row> {
+    let own = [
+        row("critical files, 1 to 4", CRITICAL[0], BUILD, [4, 0, 1]),
+        row("critical files, 5 to 8", CRITICAL[1], BUILD, [4, 0, 1]),
+        row("critical files, 9 to 12", CRITICAL[2], BUILD, [4, 0, 1]),
+        row(
+            "half, half, deleted, right",
+            &[HALF, OTHER_HALF, WITHOUT_NEW, WHOLE],
+            BUILD,
+            [4, 4, 0],
+        ),
+        row(
+            "half, prose, right",
+            &[HALF, PROSE, WHOLE],
+            BUILD,
+            [3, 2, 0],
+        ),
+    ];
+    alike(4).into_iter().chain(own).collect()
+}
 
 fn with_inputs(row: &Row) -> Scene {
     let inputs = [
@@ -93,11 +63,7 @@ fn with_inputs(row: &Row) -> Scene {
 
 #[test]
 fn s1_counts_what_its_seed_counts() {
-    let mut table = Table::of("S1");
-    for row in ROWS {
-        check(&mut table, row);
-    }
-    table.finish();
+    judge("S1", &rows(), check);
 }
 
 fn check(table: &mut Table, row: &Row) {
@@ -208,24 +174,11 @@ fn replace(replaced: &mut Vec<(String, String)>, reply: &str) {
 
 #[test]
 fn s1_refuses_to_begin_without_what_it_reads() {
-    let mut table = Table::of("S1");
-    for missing in [
+    let files = [
         "agent-config/query.txt",
         "agent-config/codeRollup.txt",
         "build.sh",
-    ] {
-        let scene = with_inputs(&ROWS[0]);
-        std::fs::remove_file(scene.at(missing)).unwrap();
-        let ran = scene.commit(&[]);
-        let calls = scene.calls();
-        table.row(
-            &format!("without {missing}"),
-            &ran,
-            3,
-            "calls",
-            &[0],
-            &[calls],
-        );
-    }
-    table.finish();
+    ];
+    let run = |scene: &Scene| scene.commit(&[]);
+    needs("S1", &files, || with_inputs(&rows()[0]), run);
 }

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{
-    NO_CHANGE, NOTHING, PROSE, THOUGHT_ONLY, TRAVERSAL, Table, picture, runs_of, service,
+    NO_CHANGE, NOTHING, PROSE, THOUGHT_ONLY, TRAVERSAL, Table, judge, picture, runs_of, service,
     untouched_since_green,
 };
+use crate::scenes::commit;
 use crate::scenes::files;
 use crate::scenes::order::{BAD, BROKEN, GOOD, Scene, greet, proposal, sha256};
 use crate::scenes::program::Ran;
@@ -82,11 +83,7 @@ fn rows() -> Vec<Row> {
 
 #[test]
 fn s2_counts_what_its_seed_counts() {
-    let mut table = Table::of("S2");
-    for row in rows() {
-        check(&mut table, &row);
-    }
-    table.finish();
+    judge("S2", &rows(), check);
 }
 
 fn check(table: &mut Table, row: &Row) {
@@ -97,10 +94,10 @@ fn check(table: &mut Table, row: &Row) {
         ("tests/run.sh", ACCEPT),
         ("tests/last.sh", &last),
     ]);
-    let scene = Scene {
+    let scene = Scene(commit::Scene {
         project: project.unwrap(),
         server: service(&[&row.reply]),
-    };
+    });
     scene.place_order(&json!({ "acceptance_commands": COMMANDS, "notes": "Mind the shell." }));
     let before = scene.state();
     let most = row.attempts.unwrap_or(2).to_string();
@@ -136,12 +133,8 @@ fn check(table: &mut Table, row: &Row) {
     let id = run.file_name().unwrap().to_str().unwrap();
     let is_id = summary["run_id"] == id && id.len() == 12;
     table.holds("the folder is the run's id", is_id);
-    let mut keys: Vec<&str> = summary
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let fields = summary.as_object().unwrap();
+    let mut keys: Vec<&str> = fields.keys().map(String::as_str).collect();
     keys.sort_unstable();
     let wanted = "attempts ended_stage ended_utc max_attempts repo_baseline_commit repo_path repo_tree_hash_after repo_tree_hash_before \
         run_id started_utc verdict work_order_hash work_order_path";

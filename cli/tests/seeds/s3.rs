@@ -4,7 +4,7 @@ use std::fs;
 
 use regex::Regex;
 
-use super::{NO_CHANGE, PROSE, TRAVERSAL, Table, runs_of, text};
+use super::{NO_CHANGE, PROSE, TRAVERSAL, Table, judge, runs_of, text};
 use crate::scenes::files;
 use crate::scenes::phase::Scene;
 
@@ -102,11 +102,7 @@ fn rows() -> Vec<Row> {
 
 #[test]
 fn s3_counts_what_its_seed_counts() {
-    let mut table = Table::of("S3");
-    for row in rows() {
-        check(&mut table, &row);
-    }
-    table.finish();
+    judge("S3", &rows(), check);
 }
 
 fn staged(row: &Row) -> Scene {

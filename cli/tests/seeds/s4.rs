@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{NO_CHANGE, NOTHING, PROSE, TRAVERSAL, Table, runs_of};
+use super::{NO_CHANGE, NOTHING, PROSE, TRAVERSAL, Table, judge, runs_of};
 use crate::scenes::program::Ran;
 use crate::scenes::spec::{DONE, PLAN, Scene, names};
 
@@ -144,11 +144,7 @@ fn rows() -> Vec<Row> {
 
 #[test]
 fn s4_counts_what_its_seed_counts() {
-    let mut table = Table::of("S4");
-    for row in rows() {
-        check(&mut table, &row);
-    }
-    table.finish();
+    judge("S4", &rows(), check);
 }
 
 fn check(table: &mut Table, row: &Row) {

@@ -14,12 +14,15 @@ use crate::tests::scratch::Scratch;
 impl Scratch {
     /// With two files in one commit.
     pub(super) fn with_files() -> Self {
-        let scratch = Self::new();
-        scratch.write("kept", "one\n");
-        scratch.write("folder/changed", "one\n");
-        scratch.write(".gitignore", "/ignored\n");
-        scratch.commit();
-        scratch
+        let (kept, changed) = (("kept", "one\n"), ("folder/changed", "one\n"));
+        Self::with(&[kept, changed, (".gitignore", "/ignored\n")])
+    }
+
+    /// The same, and git in it.
+    pub(super) fn with_git() -> (Self, Git) {
+        let scratch = Self::with_files();
+        let git = scratch.hardened(&[]);
+        (scratch, git)
     }
 
     pub(super) fn read(&self, path: &str) -> String {
@@ -54,8 +57,7 @@ pub(super) const ME: Option<Identity<'_>> = Some(Identity {
 
 #[test]
 fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
     assert_eq!(head, Head::Branch("refs/heads/main".to_owned()));
     scratch.write("ignored", "mine");
@@ -94,8 +96,7 @@ fn what_differs_is_named_as_it_is_spelled() {
 
 #[test]
 fn the_last_commits_are_listed_with_their_messages_and_files() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     for (path, text) in [("below/b", "1"), ("below/a", "1"), ("below/b", "2")] {
         scratch.write(path, text);
         git.commit_paths(&[path], &format!("{path} is {text}"), ME)
@@ -179,8 +180,7 @@ fn a_message_is_committed_as_it_is_whatever_is_set() {
 
 #[test]
 fn a_commit_holds_the_paths_that_are_named_and_no_others() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     scratch.write("new *", "x");
     scratch.write("new other", "x");
     fs::remove_file(scratch.path().join("kept")).unwrap();
@@ -196,8 +196,7 @@ fn a_commit_holds_the_paths_that_are_named_and_no_others() {
 
 #[test]
 fn a_commit_since_another_is_found_behind_those_that_came_later() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let base = git.commit_of("HEAD").unwrap();
     let found = |since: Option<&str>, line: &str| git.commit_since(since, line).unwrap();
     git.commit_all(NONE, "another", ME).unwrap();
@@ -264,8 +263,7 @@ fn what_git_cannot_tell_is_no_answer() {
 
 #[test]
 fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     scratch.write("state/session", "x");
     scratch.write("new", "x");
     let made = git.commit_all(&["state"], "m", ME).unwrap();
@@ -279,8 +277,7 @@ fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
 
 #[test]
 fn more_paths_than_a_command_line_holds_are_committed() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let deep = vec!["x".repeat(250); 12].join("/");
     // About three megabytes; a command line holds two.
     let paths: Vec<String> = (0..1_000)
@@ -302,8 +299,7 @@ fn more_paths_than_a_command_line_holds_are_committed() {
 
 #[test]
 fn a_name_that_is_not_utf_8_is_committed_and_left_out_as_it_is() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let names = [&b"caf\xe9"[..], b"th\xe9"].map(|name| Path::new(OsStr::from_bytes(name)));
     for name in names {
         fs::write(scratch.path().join(name), "x").unwrap();
@@ -316,14 +312,8 @@ fn a_name_that_is_not_utf_8_is_committed_and_left_out_as_it_is() {
     );
     git.commit_all(&[second], "m", ME).unwrap();
     assert_eq!(git.dirty().unwrap(), ["th\u{fffd}"]);
-    assert_eq!(
-        WorkTree::at(scratch.path())
-            .unwrap()
-            .status(&git)
-            .unwrap()
-            .dirty,
-        [second]
-    );
+    let status = scratch.tree().status(&git).unwrap();
+    assert_eq!(status.dirty, [second]);
 }
 
 #[test]
@@ -361,8 +351,7 @@ fn other_git_variables_do_not_reach_git() {
 
 #[test]
 fn a_name_that_looks_like_a_flag_is_a_name() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (_scratch, git) = Scratch::with_git();
     assert_eq!(git.commit_of("--help").unwrap(), None);
     assert!(matches!(git.reset("--soft"), Err(GitError::Failed { .. })));
 }
@@ -385,8 +374,7 @@ pub(super) fn commit_without_its_file(scratch: &Scratch) -> String {
 
 #[test]
 fn a_failure_says_what_git_said() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let error = git.roll_back(
         &git.head().unwrap(),
         &commit_without_its_file(&scratch),
@@ -415,7 +403,7 @@ fn a_repository_that_names_its_objects_by_sha256_is_usable() {
     let scratch = Scratch::initialised(&["--object-format=sha256"]);
     scratch.write("file", "one");
     scratch.commit();
-    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tree = scratch.tree();
     assert_eq!(
         tree.head().unwrap().unwrap(),
         scratch.git(&["rev-parse", "HEAD"]).trim()
@@ -433,8 +421,7 @@ fn a_repository_that_names_its_objects_by_sha256_is_usable() {
 /// Somebody saves files while a rollback is at work: each is there, or where it was moved.
 #[test]
 fn a_rollback_loses_no_file_that_somebody_saves_meanwhile() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let aside = tempfile::tempdir().unwrap();
     let saves = || (0..1000).for_each(|number| scratch.write(&format!("new-{number}"), "x"));
     std::thread::scope(|scope| {
@@ -447,26 +434,16 @@ fn a_rollback_loses_no_file_that_somebody_saves_meanwhile() {
                 if !path.exists() {
                     return Ok(());
                 }
-                fs::create_dir(aside.path().join(number.to_string()))?;
-                fs::rename(
-                    path,
-                    aside
-                        .path()
-                        .join(number.to_string())
-                        .join(path.file_name().unwrap()),
-                )
+                let folder = aside.path().join(number.to_string());
+                fs::create_dir(&folder)?;
+                fs::rename(path, folder.join(path.file_name().unwrap()))
             })
             .unwrap();
         }
     });
-    let moved = fs::read_dir(aside.path())
-        .unwrap()
-        .map(|folder| folder.unwrap().path());
-    let moved: Vec<_> = moved
-        .flat_map(|folder| fs::read_dir(folder).unwrap())
-        .collect();
-    let moved: std::collections::HashSet<_> = moved
-        .into_iter()
+    let folders = fs::read_dir(aside.path()).unwrap();
+    let moved: std::collections::HashSet<_> = folders
+        .flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap())
         .map(|file| file.unwrap().file_name())
         .collect();
     let is_lost = |number: &u32| {
@@ -490,24 +467,13 @@ fn what_a_sparse_checkout_leaves_out_is_committed_if_it_is_there_again() {
         .unwrap();
     git.commit_all(NONE, "all", ME).unwrap();
     let listed = scratch.git(&["log", "--format=%s", "--name-only", "-2"]);
-    assert_eq!(
-        listed.lines().collect::<Vec<_>>(),
-        [
-            "all",
-            "",
-            "folder/new",
-            "some",
-            "",
-            "folder/changed",
-            "kept"
-        ]
-    );
+    let expected = "all\n\nfolder/new\nsome\n\nfolder/changed\nkept\n";
+    assert_eq!(listed, expected);
 }
 
 #[test]
 fn a_commit_is_taken_back_unless_another_one_was_made_since() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let before = git.commit_of("HEAD").unwrap();
     scratch.write("kept", "two\n");
     let first = git.commit_paths(&["kept"], "first", ME).unwrap();

@@ -26,7 +26,7 @@ fn state_in_the_tree_counts_only_if_it_was_made_here() {
     let Some((scratch, _git)) = across_disks() else {
         return;
     };
-    let state_dir = || WorkTree::at(scratch.path()).unwrap().state_dir();
+    let state_dir = || scratch.tree().state_dir();
     let state = state_dir().unwrap();
     assert_eq!(state, scratch.path().join(".code-commit"));
     scratch.write(".code-commit/txn/journal", "ours");
@@ -63,7 +63,7 @@ fn state_that_a_clone_has_brought_is_refused() {
     let Some((scratch, _git)) = across_disks() else {
         return;
     };
-    let state_dir = || WorkTree::at(scratch.path()).unwrap().state_dir();
+    let state_dir = || scratch.tree().state_dir();
     scratch.write(".code-commit/txn/journal", "theirs");
     assert!(matches!(state_dir(), Err(RepoError::NotMadeHere { .. })));
     fs::rename(

@@ -25,6 +25,21 @@ impl Scratch {
         scratch
     }
 
+    /// A repository with these files in its first commit.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let scratch = Self::new();
+        for (path, text) in files {
+            scratch.write(path, text);
+        }
+        scratch.commit();
+        scratch
+    }
+
+    /// As it is now.
+    pub(crate) fn tree(&self) -> WorkTree {
+        WorkTree::at(self.path()).unwrap()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }

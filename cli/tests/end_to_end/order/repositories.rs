@@ -176,15 +176,7 @@ fn check_passes_in(scene: &Scene, tree: &Path) {
 #[test]
 fn an_order_is_carried_out_in_a_linked_work_tree() {
     let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
-    let linked = scene.beside("linked");
-    scene.git(&[
-        "worktree",
-        "add",
-        "-q",
-        linked.to_str().unwrap(),
-        "-b",
-        "other",
-    ]);
+    let linked = scene.linked();
     check_passes_in(&scene, &linked);
     assert_eq!(scene.status(), "");
 }

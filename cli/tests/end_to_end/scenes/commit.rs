@@ -96,6 +96,14 @@ impl Scene {
         self.project.git(args).unwrap()
     }
 
+    /// Another work tree of the project, beside it.
+    pub fn linked(&self) -> PathBuf {
+        let linked = self.beside("linked");
+        let place = linked.to_str().unwrap();
+        self.git(&["worktree", "add", "-q", place, "-b", "other"]);
+        linked
+    }
+
     /// What git says of the project's files.
     #[track_caller]
     pub fn status(&self) -> String {

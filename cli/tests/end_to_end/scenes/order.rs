@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -11,7 +12,7 @@ use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::{Value, json};
 
 use crate::order::schemas::{check_folder, check_printed};
-use crate::scenes::commit::texts;
+use crate::scenes::commit::{self, texts};
 use crate::scenes::files;
 use crate::scenes::program::{Ran, program, start_quietly};
 
@@ -44,9 +45,15 @@ pub const BROKEN: &str = "#!/bin/sh\nif\n";
 /// The beginning of a shell script that fails before `src/greet.sh` is changed.
 pub const AFTER: &str = "grep -q \"[,;]\" src/greet.sh || exit 1; ";
 
-pub struct Scene {
-    pub project: Project,
-    pub server: Server,
+/// Shares what it does with files and git with the scene of the default loop.
+pub struct Scene(pub commit::Scene);
+
+impl Deref for Scene {
+    type Target = commit::Scene;
+
+    fn deref(&self) -> &commit::Scene {
+        &self.0
+    }
 }
 
 /// [`FILES`] without a verification of their own.
@@ -109,11 +116,10 @@ impl Scene {
     }
 
     pub fn scripted(files: &[(&str, &str)], script: Script) -> Self {
-        let project = Project::with(files).unwrap();
-        let scene = Self {
-            project,
+        let scene = Self(commit::Scene {
+            project: Project::with(files).unwrap(),
             server: Server::start(script).unwrap(),
-        };
+        });
         scene.place_order(&json!({}));
         scene
     }
@@ -122,56 +128,12 @@ impl Scene {
         self.project.root()
     }
 
-    /// Where the orders lie: outside of the repository.
-    pub fn beside(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.project.beside().join(name)
-    }
-
     pub fn place_order(&self, over: &Value) {
         self.place("order.json", order(over).to_string().as_bytes());
     }
 
     pub fn place(&self, name: &str, bytes: &[u8]) {
         fs::write(self.beside(name), bytes).unwrap();
-    }
-
-    /// How often the service was asked.
-    pub fn calls(&self) -> usize {
-        self.server.requests().len()
-    }
-
-    /// A place in the project.
-    pub fn at(&self, path: &str) -> PathBuf {
-        self.project.root().join(path)
-    }
-
-    /// Writes a file of the project, and the folders that it needs.
-    #[track_caller]
-    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
-        self.project.write(path, content.as_ref()).unwrap();
-    }
-
-    /// The text of a file of the project.
-    #[track_caller]
-    pub fn read(&self, path: &str) -> String {
-        self.project.read(path).unwrap()
-    }
-
-    /// What git prints in the project.
-    #[track_caller]
-    pub fn git(&self, args: &[&str]) -> String {
-        self.project.git(args).unwrap()
-    }
-
-    /// What git says of the project's files.
-    #[track_caller]
-    pub fn status(&self) -> String {
-        self.project.status().unwrap()
-    }
-
-    /// The user's own configuration.
-    pub fn user_file(&self, text: &str) {
-        files::write(&self.beside(".config/code-commit/config.toml"), text);
     }
 
     /// The user's own configuration protects `tests/**`.

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -126,6 +127,15 @@ impl Ran {
     /// Runs a command to its end.
     pub fn of(command: &mut Command) -> Self {
         command.output().unwrap().into()
+    }
+
+    /// Runs a command that reads this from standard input.
+    pub fn fed(command: &mut Command, input: impl AsRef<[u8]>) -> Self {
+        let mut child = start_heard(command.stdin(Stdio::piped()));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_ref()).unwrap();
+        drop(stdin);
+        child.wait_with_output().unwrap().into()
     }
 
     /// Itself, once its exit code is this one.

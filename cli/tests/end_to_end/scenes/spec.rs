@@ -146,18 +146,16 @@ impl Scene {
         self.spec(&["run", "--focus", "Add X"])
     }
 
+    /// `spec run --json` in such a sandbox, ready to be started.
+    pub fn json_run(&self, sandbox: &str, more: &[&str]) -> Command {
+        let base = ["spec", "run", "--focus", "Add X", "--json"];
+        let args = [&base[..], &["--sandbox", sandbox], more].concat();
+        self.command(&args, &[])
+    }
+
     /// The events of a run, and its exit code.
     pub fn events(&self) -> (Option<i32>, Vec<Value>) {
-        let args = [
-            "spec",
-            "run",
-            "--focus",
-            "Add X",
-            "--json",
-            "--sandbox",
-            "off",
-        ];
-        let ran = Ran::of(&mut self.command(&args, &[]));
+        let ran = Ran::of(&mut self.json_run("off", &[]));
         let events = ran.objects();
         crate::spec::schema::hold(&events);
         (ran.code, events)

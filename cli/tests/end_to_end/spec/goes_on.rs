@@ -1,11 +1,8 @@
 //! What comes after the end of a run: going on without paying twice, a person's review, tasks that fail again and again.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 
-use crate::scenes::program::must_have;
+use crate::scenes::program::{Ran, must_have};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 use crate::spec::waiting::{states, watch};
 
@@ -45,17 +42,9 @@ fn no_run_is_begun_or_gone_on_with_while_a_spec_issue_waits() {
         &["spec", "review", "mine.md", "--sandbox", "off"],
     ];
     for args in next {
-        let done = scene.command(args, &[]).output().unwrap();
-        let said = String::from_utf8(done.stderr).unwrap();
-        assert_eq!(
-            (done.status.code(), scene.calls()),
-            (Some(3), 2),
-            "{args:?}: {said}"
-        );
-        assert!(
-            said.contains("a spec issue waits in .cuggino/spec-issues: which.md"),
-            "{args:?}: {said}"
-        );
+        let ran = Ran::of(&mut scene.command(args, &[])).exits(3);
+        assert_eq!(scene.calls(), 2, "{args:?}");
+        ran.err_has("a spec issue waits in .cuggino/spec-issues: which.md");
     }
     std::fs::remove_file(scene.root().join(".cuggino/spec-issues/which.md")).unwrap();
     assert_eq!(
@@ -73,24 +62,15 @@ fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
     ]);
     scene.configure(&json!({ "maxIterations": 1, "commit": true }));
     scene.write("mine.md", "The size is wrong, too.\n");
-    let nothing = scene.spec(&["review", "mine.md"]);
-    assert_eq!(
-        (nothing.code, scene.calls()),
-        (Some(3), 0),
-        "{}",
-        nothing.err
-    );
+    scene.spec(&["review", "mine.md"]).exits(3);
+    assert_eq!(scene.calls(), 0);
     let ran = scene.run();
     ran.out_has("✗ failed after 1 iteration: the review requests changes\n  the colour is wrong\n");
     ran.out_has("code-commit spec review FILE\n");
     let review = || std::fs::read_to_string(scene.home().join("review")).unwrap();
-    let reviewed = scene.spec(&["review", "mine.md", "--sandbox", "off"]);
-    assert_eq!(
-        (reviewed.code, scene.calls()),
-        (Some(0), 6),
-        "{}",
-        reviewed.err
-    );
+    let args = ["review", "mine.md", "--sandbox", "off"];
+    scene.spec(&args).exits(0);
+    assert_eq!(scene.calls(), 6);
     assert_eq!(review(), "The size is wrong, too.\n");
     must_have(&scene.prompt(4), "# Review\n");
     assert!(scene.prompt(3).contains("Add X"), "{}", scene.prompt(4));
@@ -108,22 +88,8 @@ fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
         "--sandbox",
         "off",
     ];
-    let mut child = scene
-        .command(&args, &[])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(b"From a program.\n")
-        .unwrap();
-    assert_eq!(
-        (child.wait().unwrap().code(), review().as_str()),
-        (Some(0), "From a program.\n")
-    );
+    Ran::fed(&mut scene.command(&args, &[]), "From a program.\n").exits(0);
+    assert_eq!(review(), "From a program.\n");
     assert!(scene.prompt(7).contains("Add Y"), "{}", scene.prompt(7));
     for (file, text) in [("empty.md", Some(" \n")), ("none.md", None)] {
         text.into_iter().for_each(|text| scene.write(file, text));

@@ -16,17 +16,7 @@ fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_holds_
         *.review.md*) until grep -q more .specs/a.md; do :; done; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>';; \
         *) say '<DONE>all</DONE>';; esac";
     let scene = Scene::new(&[waits]);
-    let args = [
-        "spec",
-        "run",
-        "--focus",
-        "X",
-        "--json",
-        "--sandbox",
-        "namespaces",
-    ];
-    let mut harness = scene.command(&args, &[]);
-    let mut harness = start_heard(&mut harness);
+    let mut harness = start_heard(&mut scene.json_run("namespaces", &[]));
     let mut events: Vec<Value> = Vec::new();
     for line in BufReader::new(harness.stdout.take().unwrap()).lines() {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -48,8 +38,7 @@ fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_holds_
             .ends_with("ReviewingStart Approved LoopApproved"),
         "{events:#?}"
     );
-    let again = [&args[..], &["--new"]].concat();
-    let again = Ran::of(&mut scene.command(&again, &[]));
+    let again = Ran::of(&mut scene.json_run("namespaces", &["--new"]));
     let last: Value = serde_json::from_str(again.out.lines().last().unwrap()).unwrap();
     let tree = |summary: &Value| summary["holds_for"]["tree"].as_str().unwrap().to_owned();
     assert_ne!(

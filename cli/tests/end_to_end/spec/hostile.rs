@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::scenes::program::{interrupt, must_have};
+use crate::scenes::program::{Ran, interrupt, must_have};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
 use crate::spec::waiting::{states, watch};
 
@@ -179,15 +179,8 @@ fn whatever_command_comes_after_a_kill_ends_the_agent_that_outlived_its_harness_
         std::fs::create_dir(&temporary).unwrap();
         let environment = [("TMPDIR", temporary.to_str().unwrap())];
         let run = ["spec", "run", "--focus", "X", "--sandbox", "off"];
-        assert_eq!(
-            scene
-                .command(&run, &environment)
-                .output()
-                .unwrap()
-                .status
-                .code(),
-            None
-        );
+        let killed = Ran::of(&mut scene.command(&run, &environment));
+        assert_eq!(killed.code, None);
         let of_home = |name: &str| std::fs::read_to_string(scene.home().join(name)).unwrap();
         assert!(
             is_alive(of_home("pid").trim()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::scenes::program::{must_have, surrounded};
+use crate::scenes::program::{Ran, surrounded};
 use crate::scenes::screen::Terminal;
 use crate::scenes::spec::{Scene, is_there};
 use crate::spec::real;
@@ -128,13 +128,8 @@ fn plan_keeps_specs_and_tasks_and_puts_everything_else_back() {
         "{}",
         terminal.lines().join("\n")
     );
-    let cleaned = scene
-        .command(&["clean", "--keep", "0"], &[])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&cleaned.stdout);
-    must_have(&said, "-plan  ");
-    must_have(&said, "1 run removed");
+    let cleaned = Ran::of(&mut scene.command(&["clean", "--keep", "0"], &[]));
+    cleaned.out_has("-plan  ").out_has("1 run removed");
 }
 
 /// Says so when Ctrl-C reaches it, and goes on.

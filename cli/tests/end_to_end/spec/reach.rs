@@ -1,9 +1,11 @@
 //! How far an agent reaches: the sandbox around the user's lines, limits, and where its service is.
 
 use std::io::BufRead as _;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
+use crate::scenes::files;
 use crate::scenes::program::{Ran, must_have};
 use crate::scenes::spec::{Scene, event};
 
@@ -77,12 +79,8 @@ fn setup_and_check_cannot_change_the_specs_in_the_sandbox() {
 }
 
 /// What a run prints in the middle of which a person saves these files: as soon as its agent says that it is waiting.
-fn beside_a_person(scene: &Scene, args: &[&str], saves: [&str; 2]) -> Vec<String> {
-    let mut child = scene
-        .command(args, &[])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+fn beside_a_person(scene: &Scene, command: &mut Command, saves: [&str; 2]) -> Vec<String> {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
     let mut events = Vec::new();
     for line in lines.map(Result::unwrap) {
@@ -91,11 +89,8 @@ fn beside_a_person(scene: &Scene, args: &[&str], saves: [&str; 2]) -> Vec<String
         }
         events.push(line);
     }
-    assert_eq!(
-        child.wait().unwrap().code(),
-        Some(0),
-        "{args:?}: {events:#?}"
-    );
+    let code = child.wait().unwrap().code();
+    assert_eq!(code, Some(0), "{command:?}: {events:#?}");
     events
 }
 
@@ -108,15 +103,11 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
         let waits = "say waiting; until grep -q person .specs/a.md; do sleep 0.05; done; say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED>'";
         let scene = Scene::new(&[&format!("{tries}; {waits}")]);
         let args = ["spec", "audit", "--json", "--sandbox", backend];
-        let events = beside_a_person(&scene, &args, [".specs/a.md", "mine.txt"]);
+        let mut audit = scene.command(&args, &[]);
+        let events = beside_a_person(&scene, &mut audit, [".specs/a.md", "mine.txt"]);
         assert_eq!(scene.stored("tbd").len(), 1, "{backend}: {events:?}");
-        let mut left: Vec<String> = std::fs::read_dir(scene.root())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        left.sort();
         assert_eq!(
-            left,
+            files::names(scene.root()),
             [".cuggino", ".git", ".specs", "mine.txt", "src.txt"],
             "{backend}"
         );
@@ -141,16 +132,8 @@ fn a_planner_in_the_sandbox_changes_only_its_plan_and_leaves_alone_what_a_person
         let tries = "case \"$prompt\" in *.plan.md*) echo agent > src.txt; echo agent > new; \
             say waiting; until grep -q person src.txt; do sleep 0.05; done;; esac 2>/dev/null";
         let scene = Scene::new(&[&format!("{tries}; {BY_PROMPT}")]);
-        let args = [
-            "spec",
-            "run",
-            "--focus",
-            "X",
-            "--json",
-            "--sandbox",
-            backend,
-        ];
-        let events = beside_a_person(&scene, &args, ["mine.txt", "src.txt"]);
+        let mut run = scene.json_run(backend, &[]);
+        let events = beside_a_person(&scene, &mut run, ["mine.txt", "src.txt"]);
         assert!(
             !events.concat().contains("ChangesPutBack"),
             "{backend}: {events:#?}"

@@ -6,7 +6,7 @@ use std::path::Path;
 use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
-use crate::scenes::program::must_have;
+use crate::scenes::program::{Ran, must_have};
 use crate::scenes::spec::{Scene, all_settings};
 
 const KEY: &str = "AIzaSySpec-key-of-no-use-0123456789";
@@ -61,13 +61,8 @@ fn check(scene: &Scene, server: &Server, more: &[&str], environment: &[(&str, &s
         "2m",
         "--verbose",
     ];
-    let done = scene
-        .command(&[&args[..], more].concat(), environment)
-        .output()
-        .unwrap();
-    let [out, err] =
-        [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert_eq!(done.status.code(), Some(0), "{out}\n{err}");
+    let args = [&args[..], more].concat();
+    let Ran { out, err, .. } = Ran::of(&mut scene.command(&args, environment)).exits(0);
     assert_eq!(scene.git(&["log", "--format=%s"]), "the task\nfirst\n");
     assert_eq!(
         (scene.read("src.txt"), scene.read(".specs/a.md")),

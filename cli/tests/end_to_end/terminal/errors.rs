@@ -14,13 +14,12 @@ mod sources;
 mod tools;
 
 use std::fs::{self, File};
-use std::process::Output;
 
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;
-use crate::scenes::program::search_path;
+use crate::scenes::program::{Ran, search_path};
 use crate::terminal::check;
 
 /// Should a case get as far as asking a model, it asks nobody.
@@ -116,25 +115,14 @@ impl<'c> Case<'c> {
             files::write(&path, bytes);
             command.stdin(File::open(path).unwrap());
         }
-        let done = command.output().unwrap();
-        let (code, words) = (code(&done), String::from_utf8_lossy(&done.stderr));
-        assert!(
-            words.contains(self.word),
-            "{}: exit {code}, {words}",
-            self.name
-        );
-        assert!(
-            code != 0 || self.word == "warning:",
-            "{} is no failure: {words}",
-            self.name
-        );
-        proper(self.name, code, &words);
+        let ran = Ran::of(&mut command);
+        let (name, code, words) = (self.name, code(&ran), ran.err.trim_end());
+        assert!(ran.err.contains(self.word), "{name}: {ran}");
+        let is_failure = code != 0 || self.word == "warning:";
+        assert!(is_failure, "{name} is no failure: {words}");
+        proper(name, code, &ran.err);
         let line = self.args.join(" ");
-        let text = format!(
-            "## {}\n$ code-commit {line}\nexit {code}\n{}\n",
-            self.name,
-            words.trim_end()
-        );
+        let text = format!("## {name}\n$ code-commit {line}\nexit {code}\n{words}\n");
         let text = scene.without_places(&text);
         (scene, text)
     }
@@ -150,8 +138,16 @@ pub fn table(name: &str, cases: &[Case<'_>]) {
 }
 
 /// The exit code; -1 for a program that a signal ended.
-pub fn code(done: &Output) -> i32 {
-    done.status.code().unwrap_or(-1)
+pub fn code(ran: &Ran) -> i32 {
+    ran.code.unwrap_or(-1)
+}
+
+/// What a command line leads to, as a stored snapshot shows it.
+pub fn transcript(case: &str, scene: &Scene, args: &[&str]) -> String {
+    let ran = Ran::of(&mut scene.keyed(args, &[]));
+    proper(case, code(&ran), &ran.err);
+    let line = args.join(" ");
+    format!("$ code-commit {line}\nexit {}\n{}\n", code(&ran), ran.err)
 }
 
 /// What holds of every message: no key, no panic, no Debug format, a remedy wherever the program itself refuses or fails, and the right
@@ -214,26 +210,14 @@ pub fn folder(path: &'static str) -> impl Fn(&Scene) {
 /// Runs the program; it must end so.
 pub fn ran(args: &'static [&'static str], code: i32) -> impl Fn(&Scene) {
     move |scene| {
-        let done = scene.keyed(args, &NOBODY).output().unwrap();
-        assert_eq!(
-            done.status.code(),
-            Some(code),
-            "{args:?}: {}",
-            String::from_utf8_lossy(&done.stderr)
-        );
+        Ran::of(&mut scene.keyed(args, &NOBODY)).exits(code);
     }
 }
 
 /// Runs the default loop with this scene's model; it must end so.
 pub fn asked(code: i32) -> impl Fn(&Scene) {
     move |scene| {
-        let done = scene.keyed(&scene.flags(), &[]).output().unwrap();
-        assert_eq!(
-            done.status.code(),
-            Some(code),
-            "{}",
-            String::from_utf8_lossy(&done.stderr)
-        );
+        scene.commit(&[]).exits(code);
     }
 }
 

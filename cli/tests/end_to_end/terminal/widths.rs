@@ -89,15 +89,8 @@ fn help_and_usage_errors_are_in_the_colour_that_was_asked_for() {
         assert_eq!(terminal.finish().unwrap(), Some(code), "{args:?}");
         assert_eq!(terminal.styled_lines(), terminal.lines(), "{args:?}");
     }
-    let piped = scene
-        .keyed(&["runs", "--no-such-flag", "--color", "always"], &[])
-        .output()
-        .unwrap();
-    assert!(
-        piped.stderr.contains(&b'\x1b'),
-        "{}",
-        String::from_utf8_lossy(&piped.stderr)
-    );
+    let piped = scene.run_keyed(&["runs", "--no-such-flag", "--color", "always"]);
+    piped.err_has("\x1b");
 }
 
 #[test]

@@ -41,6 +41,15 @@ fn run(turns: &[TurnAnswer], left: &[Left]) -> (String, World) {
     )
 }
 
+/// Runs the phase, which must pass after so many iterations; returns the final world.
+#[track_caller]
+fn passes(world: World, rounds: u32) -> World {
+    let (outcome, world) = world.run(&inputs());
+    let passed = Some(Outcome::Done { rounds });
+    assert_eq!(outcome, passed, "{:#?}", world.steps);
+    world
+}
+
 fn ends(role: Role, end: TurnEnd) -> TurnAnswer {
     TurnAnswer::Turned(Box::new(turned(role, end)))
 }
@@ -110,14 +119,10 @@ fn at_the_last_iteration_a_person_is_needed() {
     let (log, world) = run(&[], &[FAILS, FAILS]);
     let end: Vec<&str> = log.lines().rev().take(3).collect();
     assert!(end[0].starts_with("NeedsPerson"), "{log}");
-    assert_eq!(
-        end[1..],
-        ["state Stuck 2", "commit tests phase1/verify/step-2"]
-    );
-    assert_eq!(
-        world.state.stuck_on.and_then(|stuck| stuck.tree).as_deref(),
-        Some("tree")
-    );
+    let before = ["state Stuck 2", "commit tests phase1/verify/step-2"];
+    assert_eq!(end[1..], before);
+    let tree = world.state.stuck_on.and_then(|stuck| stuck.tree);
+    assert_eq!(tree.as_deref(), Some("tree"));
 }
 
 #[test]
@@ -130,11 +135,8 @@ fn a_phase_that_was_built_already_begins_with_its_verification() {
     };
     let (outcome, world) = World::default().run(&Inputs { start, ..inputs() });
     assert_eq!(world.steps[..2], ["state Verifying 2", "identify src"]);
-    assert!(
-        world.prompts[0].1.contains("as it stands"),
-        "{:?}",
-        world.prompts
-    );
+    let prompt = &world.prompts[0].1;
+    assert!(prompt.contains("as it stands"), "{prompt}");
     assert_eq!(outcome, Some(Outcome::Done { rounds: 2 }));
 }
 
@@ -146,38 +148,26 @@ fn specs_that_are_edited_while_the_builder_works_are_built_before_they_are_verif
         edits: vec![(2, EDITED)],
         ..World::default()
     };
-    let (outcome, world) = world.run(&inputs());
-    assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
+    let world = passes(world, 1);
     let roles: Vec<Role> = world.prompts.iter().map(|(role, _)| *role).collect();
-    assert_eq!(
-        roles,
-        [Role::Builder, Role::Builder, Role::Verifier],
-        "{:#?}",
-        world.steps
-    );
-    assert!(
-        world
-            .steps
-            .contains(&r#"{"event":"SpecsChanged","phases":[1]}"#.to_owned()),
-        "{:#?}",
-        world.steps
-    );
-    assert!(
-        world.prompts[0].1.contains("This is a first build")
-            && !world.prompts[0].1.contains("- a → b")
-    );
-    assert!(world.prompts[1].1.contains("- a → b") && world.prompts[2].1.contains("- a → b"));
+    let expected = [Role::Builder, Role::Builder, Role::Verifier];
+    assert_eq!(roles, expected, "{:#?}", world.steps);
+    let event = r#"{"event":"SpecsChanged","phases":[1]}"#.to_owned();
+    assert!(world.steps.contains(&event), "{:#?}", world.steps);
+    assert!(world.prompts[0].1.contains("This is a first build"));
+    let has_edit = |(_, prompt): &(Role, String)| prompt.contains("- a → b");
+    let edited: Vec<bool> = world.prompts.iter().map(has_edit).collect();
+    assert_eq!(edited, [false, true, true]);
 }
 
 #[test]
 fn a_turn_that_was_cut_off_is_not_repeated_for_specs_that_were_edited_meanwhile() {
     let turns = [cut_off("t1", None, false)];
-    let (outcome, world) = World {
+    let world = World {
         edits: vec![(2, EDITED)],
         ..World::new(&turns, &[])
-    }
-    .run(&inputs());
-    assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
+    };
+    let world = passes(world, 1);
     let old = world
         .prompts
         .iter()
@@ -193,23 +183,14 @@ fn a_verdict_by_specs_that_were_edited_meanwhile_is_void() {
             edits: vec![(3, EDITED)],
             ..World::new(&[], left)
         };
-        let (outcome, world) = world.run(&inputs());
-        assert_eq!(
-            outcome,
-            Some(Outcome::Done { rounds: 1 }),
-            "{:#?}",
-            world.steps
-        );
+        let world = passes(world, 1);
         assert_eq!(world.prompts.len(), 4, "{:#?}", world.steps);
         assert!(
             !world.prompts[2].1.contains("OBSERVED"),
             "failures by the old specs are nobody's business"
         );
-        let commits = world
-            .steps
-            .iter()
-            .filter(|step| step.starts_with("commit"))
-            .count();
+        let is_commit = |step: &&String| step.starts_with("commit");
+        let commits = world.steps.iter().filter(is_commit).count();
         assert_eq!(commits, 3, "{:#?}", world.steps);
         let pass = &world.state.passes[&1];
         let specs = [(1, EDITED), (2, "# Phase 2: B\n")];
@@ -236,16 +217,10 @@ fn a_source_that_changed_while_it_was_judged_is_not_committed_as_passed() {
         ..World::default()
     };
     let (_, world) = world.run(&inputs());
-    let last = world.steps.iter().rev().take(2);
-    assert_eq!(
-        last.collect::<Vec<_>>(),
-        ["state Completed 1", "mark src phase1/passed"]
-    );
-    assert_eq!(
-        world.state.passes[&1].tree.as_deref(),
-        Some("tree 1"),
-        "as it was judged"
-    );
+    let last: Vec<_> = world.steps.iter().rev().take(2).collect();
+    assert_eq!(last, ["state Completed 1", "mark src phase1/passed"]);
+    let tree = world.state.passes[&1].tree.as_deref();
+    assert_eq!(tree, Some("tree 1"), "as it was judged");
 }
 
 #[test]
@@ -306,29 +281,22 @@ fn a_turn_that_ends_badly_is_not_asked_for_again() {
         TurnAdvice::Renew,
         TurnAdvice::Stop,
     ] {
-        let (log, world) = run(
-            &[ends(Role::Builder, ended("quota", "is used up", then))],
-            &[],
-        );
+        let turn = ends(Role::Builder, ended("quota", "is used up", then));
+        let (log, world) = run(&[turn], &[]);
         assert_eq!(world.prompts.len(), 1, "{log}");
         assert!(!log.contains("\ncommit "), "{log}");
-        assert!(
-            log.contains(r#"code: "quota", message: "the builder is used up""#),
-            "{log}"
-        );
+        let cause = r#"code: "quota", message: "the builder is used up""#;
+        assert!(log.contains(cause), "{log}");
     }
 }
 
 #[test]
 fn a_limit_is_waited_out_in_the_session_that_it_cut_off_and_others_work_before() {
     let limited = |session: Option<&str>| {
+        let wait = TurnAdvice::WaitUntil(99);
         let end = TurnEnd {
             asks_for_another: true,
-            ..ended(
-                "rate-limited",
-                "was rate limited",
-                TurnAdvice::WaitUntil(99),
-            )
+            ..ended("rate-limited", "was rate limited", wait)
         };
         let turned = Turned {
             session: session.map(str::to_owned),
@@ -383,10 +351,8 @@ fn a_turn_that_the_time_of_the_run_cut_off_ends_the_phase_at_its_limit() {
     ModelUnavailable { round: 1, cause: Cause { code: "limit-time", message: "the run has used what it may", remedy: Some("check the result, raise the limit, then: code-commit phase run") } }
     "#);
     let log = out_of_time(TurnAdvice::Stop);
-    assert!(
-        log.contains(r#"code: "timed-out", message: "the builder ran out of time""#),
-        "{log}"
-    );
+    let cause = r#"code: "timed-out", message: "the builder ran out of time""#;
+    assert!(log.contains(cause), "{log}");
 }
 
 /// A turn of the builder that was cut off.
@@ -409,20 +375,12 @@ fn every_turn_that_was_cut_off_leaves_a_row_before_it_is_made_again() {
         cut_off("t4", Some("s"), true),
     ];
     let (log, world) = run(&turns, &[]);
-    let (again, row) = ("turn builder\n", "append abl/logs/tokens.csv 1\n");
-    let (anew, went_on) = (
-        format!("{again}{row}").repeat(3),
-        format!("turn builder where s was cut off\n{row}").repeat(2),
-    );
-    assert!(
-        log.contains(&format!("{anew}{went_on}commit src")),
-        "no try is used up: {log}"
-    );
-    assert!(
-        world.prompts[..5]
-            .iter()
-            .all(|prompt| *prompt == world.prompts[0])
-    );
+    let row = "append abl/logs/tokens.csv 1\n";
+    let anew = format!("turn builder\n{row}").repeat(3);
+    let went_on = format!("turn builder where s was cut off\n{row}").repeat(2);
+    let tries = format!("{anew}{went_on}commit src");
+    assert!(log.contains(&tries), "no try is used up: {log}");
+    assert_eq!(world.prompts[..5], vec![world.prompts[0].clone(); 5]);
     insta::assert_snapshot!(world.rows, @"
     t1,1,1,builder,m (no usage reported),,,,,
     t2,1,1,builder,m (no usage reported),,,,,
@@ -473,8 +431,7 @@ fn failures_in_the_wrong_place_count_and_are_put_into_the_right_one() {
         .into(),
         ..World::new(&turns, &[])
     };
-    let (outcome, world) = world.run(&inputs());
-    assert_eq!(outcome, Some(Outcome::Done { rounds: 2 }));
+    let world = passes(world, 2);
     let log = world.steps.join("\n");
     let (_, first) = log.split_once("read tests/failed_specs.md\n").unwrap();
     let (first, second) = first.split_once("state Building 2\n").unwrap();
@@ -498,10 +455,8 @@ fn failures_in_the_wrong_place_count_and_are_put_into_the_right_one() {
     ");
     assert!(world.prompts[2].1.contains(ENTRY), "the builder is told");
     assert_eq!(world.state.tests[&1], "tree");
-    assert_eq!(
-        world.state.passes[&1].decider,
-        Some(decider("", Some("tree")))
-    );
+    let judged_by = world.state.passes[&1].decider.clone();
+    assert_eq!(judged_by, Some(decider("", Some("tree"))));
 }
 
 #[test]
@@ -511,13 +466,7 @@ fn a_report_that_grows_fails_no_later_iteration_by_what_it_said_in_an_earlier_on
         files: [("verifier_reports/1.md", [ENTRY, grown].into())].into(),
         ..World::new(&[], &[FAILS])
     };
-    let (outcome, world) = world.run(&inputs());
-    assert_eq!(
-        outcome,
-        Some(Outcome::Done { rounds: 2 }),
-        "{:#?}",
-        world.steps
-    );
+    passes(world, 2);
     let world = World {
         files: [("verifier_reports/1.md", [ENTRY].into())].into(),
         ..World::new(&[], &[FAILS])
@@ -534,24 +483,17 @@ fn a_report_that_grows_fails_no_later_iteration_by_what_it_said_in_an_earlier_on
 fn from_any_prefix_of_the_answers_the_loop_goes_on_with_the_same_requests() {
     let turns = [cut_off("t1", None, false)];
     for left in [&[][..], &[FAILS], &[FAILS, FAILS], &[Left::Odd]] {
-        let world = World {
+        let world = |stop_after| World {
+            stop_after,
             edits: vec![(3, EDITED)],
             ..World::new(&turns, left)
         };
-        let (whole, never_stopped) = world.run(&inputs());
+        let (whole, never_stopped) = world(None).run(&inputs());
         for stop in 0..never_stopped.journal.len() {
-            let world = World {
-                stop_after: Some(stop),
-                edits: vec![(3, EDITED)],
-                ..World::new(&turns, left)
-            };
-            let (none, world) = world.run(&inputs());
+            let (none, mut world) = world(Some(stop)).run(&inputs());
             assert_eq!(none, None, "stopped after {stop}");
-            let (outcome, world) = World {
-                stop_after: None,
-                ..world
-            }
-            .run(&inputs());
+            world.stop_after = None;
+            let (outcome, world) = world.run(&inputs());
             assert_eq!(outcome, whole, "stopped after {stop}");
             assert_eq!(world.steps, never_stopped.steps, "stopped after {stop}");
             assert_eq!(world.prompts, never_stopped.prompts, "stopped after {stop}");

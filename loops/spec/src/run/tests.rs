@@ -17,6 +17,14 @@ fn inputs() -> Inputs {
     Inputs::new(ID, "X")
 }
 
+/// With a check command.
+fn checked() -> Inputs {
+    Inputs {
+        check: Some("npm test".into()),
+        ..inputs()
+    }
+}
+
 /// Runs these turns in order; returns the outcome and the final world, which must be the end of the
 /// run.
 fn done(inputs: &Inputs, turns: &[Says]) -> (Outcome, World) {
@@ -28,11 +36,8 @@ fn done(inputs: &Inputs, turns: &[Says]) -> (Outcome, World) {
 /// Likewise; returns everything that was done, except to files, and the outcome.
 fn play(inputs: &Inputs, turns: &[Says]) -> String {
     let (outcome, mut world) = done(inputs, turns);
-    let is_of_a_file = |line: &str| {
-        ["read ", "write ", "delete "]
-            .iter()
-            .any(|verb| line.starts_with(verb))
-    };
+    let verbs = ["read ", "write ", "delete "];
+    let is_of_a_file = |line: &String| verbs.iter().any(|verb| line.starts_with(verb));
     world.steps.retain(|line| !is_of_a_file(line));
     world.steps.push(match &outcome {
         Outcome::ModelUnavailable { cause, .. } => format!("= {}: {}", cause.code, cause.message),
@@ -48,10 +53,9 @@ fn play(inputs: &Inputs, turns: &[Says]) -> String {
 fn setup_runs_after_planning_and_check_before_everything_else() {
     let inputs = Inputs {
         setup: Some("npm ci".into()),
-        check: Some("npm test".into()),
         commit: Some(CommitScope::Run),
         max_iterations: 2,
-        ..inputs()
+        ..checked()
     };
     let turns = [
         PLANNED,
@@ -97,13 +101,7 @@ fn setup_runs_after_planning_and_check_before_everything_else() {
 
 #[test]
 fn the_plan_becomes_the_session_file_and_the_files_go_with_the_session() {
-    let (outcome, world) = done(
-        &Inputs {
-            check: Some("npm test".into()),
-            ..inputs()
-        },
-        &[PLANNED, DONE_ALL, APPROVED],
-    );
+    let (outcome, world) = done(&checked(), &[PLANNED, DONE_ALL, APPROVED]);
     let steps = world.steps.join("\n").replace(ID, "ID");
     insta::assert_snapshot!(steps, @"
     (IterationStart)
@@ -128,33 +126,19 @@ fn the_plan_becomes_the_session_file_and_the_files_go_with_the_session() {
     (LoopApproved)
     ");
     assert_eq!(outcome, Outcome::Done { rounds: 1 });
-    assert_eq!(
-        world.files[&format!(".cuggino/wip/{ID}.md")],
-        "# Plan\n\n# Progress Log\n\n"
-    );
-    assert_eq!(
-        world.files[&format!(".cuggino/wip/{ID}.check.txt")],
-        "printed"
-    );
+    let wip = |kind: &str| &world.files[&format!(".cuggino/wip/{ID}{kind}")];
+    assert_eq!(wip(".md"), "# Plan\n\n# Progress Log\n\n");
+    assert_eq!(wip(".check.txt"), "printed");
 }
 
 #[test]
 fn a_spec_issue_is_kept_for_a_person_and_ends_the_run() {
     // A spec issue stops the agent.
-    let (outcome, world) = done(
-        &inputs(),
-        &[PLANNED, ("permission-denied", &["SPEC_ISSUE A or B?"])],
-    );
-    let end = world
-        .steps
-        .iter()
-        .skip_while(|step| *step != "implementing");
-    let steps = end
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("\n")
-        .replace(ID, "ID");
-    insta::assert_snapshot!(steps, @"
+    let issue: Says = ("permission-denied", &["SPEC_ISSUE A or B?"]);
+    let (outcome, world) = done(&inputs(), &[PLANNED, issue]);
+    let steps = world.steps.join("\n").replace(ID, "ID");
+    let (_, end) = steps.rsplit_once("(ImplementingStart)\n").unwrap();
+    insta::assert_snapshot!(end, @"
     implementing
     write .cuggino/spec-issues/ID.md
     delete .cuggino/wip/ID.md
@@ -163,17 +147,13 @@ fn a_spec_issue_is_kept_for_a_person_and_ends_the_run() {
     delete .cuggino/wip/ID.check.txt
     (LoopSpecIssue)
     ");
-    assert_eq!(
-        world.files[&format!(".cuggino/spec-issues/{ID}.md")],
-        "A or B?\n"
-    );
+    let kept = &world.files[&format!(".cuggino/spec-issues/{ID}.md")];
+    assert_eq!(kept, "A or B?\n");
     let Outcome::NeedsPerson { round: 1, cause } = outcome else {
         panic!("{outcome:?}")
     };
-    assert_eq!(
-        (cause.code.as_str(), cause.message.as_str()),
-        ("spec-issue", "A or B?")
-    );
+    assert_eq!(cause.code, "spec-issue");
+    assert_eq!(cause.message, "A or B?");
 }
 
 #[test]
@@ -306,13 +286,8 @@ fn an_approval_is_an_approval_whatever_the_reviewer_or_a_person_has_changed() {
 fn a_turn_that_was_cut_off_is_made_again() {
     let cut_off: Says = ("interrupted", &["DONE all"]);
     let (outcome, world) = done(&inputs(), &[PLANNED, cut_off, cut_off, DONE_ALL, APPROVED]);
-    let implementing = |line: &&String| line.starts_with("implementing");
-    let steps: Vec<&str> = world
-        .steps
-        .iter()
-        .filter(implementing)
-        .map(String::as_str)
-        .collect();
+    let mut steps = world.steps;
+    steps.retain(|line| line.starts_with("implementing"));
     insta::assert_snapshot!(steps.join("\n"), @"
     implementing
     implementing where session-2 was cut off
@@ -324,10 +299,7 @@ fn a_turn_that_was_cut_off_is_made_again() {
 
 #[test]
 fn a_run_that_ended_for_want_of_an_agent_asks_for_the_turn_that_had_no_end() {
-    let inputs = Inputs {
-        check: Some("npm test".into()),
-        ..inputs()
-    };
+    let inputs = checked();
     for end in ["bad-key", "ok"] {
         let (outcome, mut world) = done(&inputs, &[PLANNED, (end, &[])]);
         assert!(matches!(outcome, Outcome::ModelUnavailable { .. }));
@@ -348,34 +320,25 @@ fn a_persons_review_is_what_the_first_plan_answers_and_no_later_one() {
         ..inputs()
     };
     let (_, world) = done(&inputs, &[PLANNED, DONE_ALL, APPROVED]);
+    let file = format!(".cuggino/wip/{ID}.review.md");
+    assert_eq!(world.files[&file], "mine\n");
     assert_eq!(
         world.steps[..2],
-        [
-            format!("write .cuggino/wip/{ID}.review.md"),
-            "survey".to_owned()
-        ]
-    );
-    assert_eq!(
-        world.files[&format!(".cuggino/wip/{ID}.review.md")],
-        "mine\n"
+        [format!("write {file}"), "survey".to_owned()]
     );
     let has_review = |prompt: &String| prompt.contains("# Review\n");
-    assert_eq!(
-        world.prompts.iter().map(has_review).collect::<Vec<_>>(),
-        [true, false, false]
-    );
+    let reviews: Vec<bool> = world.prompts.iter().map(has_review).collect();
+    assert_eq!(reviews, [true, false, false]);
 }
 
 #[test]
 fn the_last_review_is_told_where_the_iterations_are_used_up() {
     let turns = [PLANNED, DONE_ALL, ("ok", &["REQUEST_CHANGES no"][..])];
-    let (outcome, world) = done(
-        &Inputs {
-            max_iterations: 1,
-            ..inputs()
-        },
-        &turns,
-    );
+    let once = Inputs {
+        max_iterations: 1,
+        ..inputs()
+    };
+    let (outcome, world) = done(&once, &turns);
     // The content of the file takes precedence over that of the marker.
     let told = PhaseEvent::LoopMaxIterations {
         iteration: 1,
@@ -389,13 +352,7 @@ fn the_last_review_is_told_where_the_iterations_are_used_up() {
 
 #[test]
 fn specs_that_a_person_edits_between_two_turns_are_said_and_a_task_that_was_to_edit_them_is_not() {
-    let said = |world: &World| {
-        world
-            .told
-            .iter()
-            .filter(|event| matches!(event, PhaseEvent::SpecsChanged { .. }))
-            .count()
-    };
+    let is_said = |event: &&PhaseEvent| matches!(event, PhaseEvent::SpecsChanged { .. });
     let specs: Says = ("specs", &["DONE all"]);
     for (edits, task, times) in [
         (vec![(1, "specs")], DONE_ALL, 1),
@@ -407,7 +364,7 @@ fn specs_that_a_person_edits_between_two_turns_are_said_and_a_task_that_was_to_e
             ..World::new(&[PLANNED, task, APPROVED])
         };
         let (outcome, world) = world.run(&inputs());
-        assert_eq!(said(&world), times);
+        assert_eq!(world.told.iter().filter(is_said).count(), times);
         assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
     }
 }

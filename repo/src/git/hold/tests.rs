@@ -18,6 +18,14 @@ fn roll_back(git: &Git) -> Result<(), GitError> {
     git.roll_back(&git.head()?, "HEAD", &mut moved)
 }
 
+/// Makes a program `git` of these words.
+fn program(folder: &tempfile::TempDir, words: &str) -> PathBuf {
+    let git = folder.path().join("git");
+    fs::write(&git, words).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    git
+}
+
 /// The content of a lock of ours, with the process ID of a dead git.
 const LEFT: &str =
     "code-commit is rolling back; what it leaves here is removed when it is next started\n4194304";
@@ -31,13 +39,8 @@ fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
         fs::write(lock(&scratch), left).unwrap();
         fs::write(scratch.path().join(".git/index.code-commit.lock"), "half").unwrap();
         roll_back(&scratch.hardened(&[])).unwrap();
-        assert_eq!(
-            (
-                scratch.read("kept").as_str(),
-                scratch.git(&["status", "--porcelain"]).as_str()
-            ),
-            ("one\n", "")
-        );
+        assert_eq!(scratch.read("kept"), "one\n");
+        assert_eq!(scratch.git(&["status", "--porcelain"]), "");
         assert!(
             !lock(&scratch).exists() && !scratch.path().join(".git/index.code-commit").exists()
         );
@@ -48,19 +51,14 @@ fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
 fn a_git_that_is_dead_but_not_yet_reaped_is_not_waited_for() {
     let (scratch, beside) = (Scratch::with_files(), tempfile::tempdir().unwrap());
     scratch.write("kept", "two\n");
-    let git = beside.path().join("git");
-    fs::write(&git, "#!/bin/sh\n").unwrap();
-    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let git = program(&beside, "#!/bin/sh\n");
     let mut dead = std::process::Command::new(&git).spawn().unwrap();
     let stat = || fs::read_to_string(format!("/proc/{}/stat", dead.id())).unwrap();
     while !stat().contains(" (git) Z") {
         std::thread::yield_now();
     }
-    fs::write(
-        lock(&scratch),
-        LEFT.replace("4194304", &dead.id().to_string()),
-    )
-    .unwrap();
+    let left = LEFT.replace("4194304", &dead.id().to_string());
+    fs::write(lock(&scratch), left).unwrap();
     roll_back(&scratch.hardened(&[])).unwrap();
     assert_eq!(scratch.read("kept"), "one\n");
     dead.wait().unwrap();
@@ -80,20 +78,11 @@ PATH='[PATH]' exec git \"$@\"
 fn each_git_that_works_for_a_rollback_is_noted_in_its_lock() {
     let (scratch, beside) = (Scratch::with_files(), tempfile::tempdir().unwrap());
     scratch.write("kept", "two\n");
-    let (here, path) = (
-        beside.path().display().to_string(),
-        std::env::var("PATH").unwrap(),
-    );
-    let (words, git) = (
-        WAITS.replace("[LOCK]", &lock(&scratch).display().to_string()),
-        beside.path().join("git"),
-    );
-    fs::write(
-        &git,
-        words.replace("[HERE]", &here).replace("[PATH]", &path),
-    )
-    .unwrap();
-    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let here = beside.path().display().to_string();
+    let path = std::env::var("PATH").unwrap();
+    let words = WAITS.replace("[LOCK]", lock(&scratch).to_str().unwrap());
+    let words = words.replace("[HERE]", &here).replace("[PATH]", &path);
+    program(&beside, &words);
     roll_back(&scratch.hardened(&[("PATH", &format!("{here}:{path}"))])).unwrap();
     assert_eq!(
         fs::read_to_string(beside.path().join("said")).unwrap(),
@@ -164,8 +153,7 @@ fn a_lock_of_another_git_is_never_removed_and_named_with_a_hint() {
 
 #[test]
 fn a_rollback_that_fails_leaves_no_lock() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     git.roll_back(
         &git.head().unwrap(),
         &commit_without_its_file(&scratch),

@@ -121,8 +121,7 @@ fn nothing_is_committed_without_a_filter_that_only_the_system_names() {
 
 #[test]
 fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
     let (sprung, command) = trap(&scratch);
     let inner = |args: &[&str]| scratch.git(&[&["-C", "sub"], args].concat());
@@ -189,8 +188,7 @@ fn a_git_whose_repository_is_gone_or_cannot_be_read_does_not_work_on_the_one_abo
 
 #[test]
 fn a_submodule_that_moves_or_goes_is_committed() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
+    let (scratch, git) = Scratch::with_git();
     let inner = |args: &[&str]| scratch.git(&[&["-C", "sub"], args].concat());
     scratch.write("sub/file", "one\n");
     inner(&["init", "-q"]);

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::Command;
 
 use code_commit_fixtures::server::{Hang, Script, Step};
 
-use super::{code, proper};
+use super::{code, proper, transcript};
 use crate::scenes::commit::Scene;
+use crate::scenes::program::{Ran, start_quietly};
 use crate::terminal::check;
 
 /// So many files that a program is surely still at it when it is seen to write.
@@ -18,11 +19,7 @@ const TRIES: usize = 30;
 #[test]
 fn another_run_that_is_at_work() {
     let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
-    let mut first = scene
-        .keyed(&scene.flags(), &[])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut first = start_quietly(&mut scene.keyed(&scene.flags(), &[]));
     scene.server.wait_for_requests(1);
     let pid = first.id().to_string();
     let mut text = String::new();
@@ -33,14 +30,7 @@ fn another_run_that_is_at_work() {
         &["--sandbox", "off"],
     ] {
         scene.write("agent-config/reply", "^^^a\na\n^^^end\n");
-        let done = scene.keyed(args, &[]).output().unwrap();
-        let words = String::from_utf8_lossy(&done.stderr).replace(&pid, "[PID]");
-        proper("another run", code(&done), &words);
-        text.push_str(&format!(
-            "$ code-commit {}\nexit {}\n{words}\n",
-            args.join(" "),
-            code(&done)
-        ));
+        text.push_str(&transcript("another run", &scene, args).replace(&pid, "[PID]"));
     }
     first.kill().unwrap();
     first.wait().unwrap();
@@ -88,16 +78,8 @@ fn killed_when(moment: Moment) -> Scene {
         first: root.join("many/0.txt"),
     };
     for _ in 0..TRIES {
-        assert!(
-            scene
-                .keyed(&["apply", "agent-config/old"], &[])
-                .output()
-                .unwrap()
-                .status
-                .success()
-        );
-        let mut command = scene.keyed(&["apply", "agent-config/new"], &[]);
-        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        scene.run_keyed(&["apply", "agent-config/old"]).exits(0);
+        let mut child = start_quietly(&mut scene.keyed(&["apply", "agent-config/new"], &[]));
         while !moment(&transaction) && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
@@ -116,17 +98,18 @@ fn all_are(scene: &Scene, text: &str) -> bool {
 
 /// What the next command says; that there is nothing to undo for it is another matter.
 fn next(scene: &Scene) -> String {
-    let done = scene.keyed(&["undo", "nothing"], &[]).output().unwrap();
-    let words = String::from_utf8_lossy(&done.stderr).into_owned();
-    proper("recovery", code(&done), &words);
-    let said = words
-        .lines()
-        .take_while(|line| !line.contains("no run named nothing"));
-    format!(
-        "exit {}\n{}\n",
-        code(&done),
-        said.collect::<Vec<_>>().join("\n")
-    )
+    let ran = Ran::of(&mut scene.keyed(&["undo", "nothing"], &[]));
+    proper("recovery", code(&ran), &ran.err);
+    let lines = ran.err.lines();
+    let said = lines.take_while(|line| !line.contains("no run named nothing"));
+    let said: Vec<&str> = said.collect();
+    format!("exit {}\n{}\n", code(&ran), said.join("\n"))
+}
+
+/// The command undoes what a killed one has left, and says so.
+fn is_undone_by(command: &mut Command, scene: &Scene) {
+    Ran::of(command).err_has("its unfinished changes were undone");
+    assert!(all_are(scene, "old"), "{command:?}");
 }
 
 #[test]
@@ -147,22 +130,9 @@ fn whatever_command_comes_next_finds_no_half_written_tree() {
         &demo,
     ] {
         let scene = killed_when(Transaction::is_begun);
-        let parsed = scene
-            .keyed(&["parse", "agent-config/old"], &[])
-            .output()
-            .unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&parsed.stderr),
-            "",
-            "parse looks at no tree"
-        );
-        let done = scene.keyed(args, &[]).output().unwrap();
-        let words = String::from_utf8_lossy(&done.stderr);
-        assert!(
-            words.contains("its unfinished changes were undone"),
-            "{args:?}: {words}"
-        );
-        assert!(all_are(&scene, "old"), "{args:?}");
+        let parsed = scene.run_keyed(&["parse", "agent-config/old"]);
+        assert_eq!(parsed.err, "", "parse looks at no tree");
+        is_undone_by(&mut scene.keyed(args, &[]), &scene);
     }
 }
 
@@ -182,16 +152,7 @@ fn an_order_puts_the_repository_right_that_it_names() {
         let scene = killed_when(Transaction::is_begun);
         let root = scene.project.root().to_str().unwrap();
         let mut command = scene.keyed(&[args, &[root]].concat(), &[]);
-        let done = command
-            .current_dir(scene.project.beside())
-            .output()
-            .unwrap();
-        let words = String::from_utf8_lossy(&done.stderr);
-        assert!(
-            words.contains("its unfinished changes were undone"),
-            "{args:?}: {words}"
-        );
-        assert!(all_are(&scene, "old"), "{args:?}");
+        is_undone_by(command.current_dir(scene.project.beside()), &scene);
     }
 }
 
@@ -201,14 +162,8 @@ fn a_command_that_only_looks_leaves_the_transaction_of_a_run_at_work_alone() {
     let lock = scene.at(".git/code-commit/lock");
     let held = fs::OpenOptions::new().write(true).open(lock).unwrap();
     held.lock().unwrap();
-    let done = scene.keyed(&["runs"], &[]).output().unwrap();
-    assert_eq!(
-        (
-            code(&done),
-            String::from_utf8_lossy(&done.stderr).into_owned()
-        ),
-        (0, String::new())
-    );
+    let ran = scene.run_keyed(&["runs"]).exits(0);
+    assert_eq!(ran.err, "");
     assert!(scene.at(".git/code-commit/txn/journal").exists());
     drop(held);
 }

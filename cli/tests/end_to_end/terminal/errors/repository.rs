@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::{case, code, folder, proper, table, write};
+use super::{case, code, folder, proper, table, transcript, write};
 use crate::scenes::commit::Scene;
-use crate::scenes::program::below;
+use crate::scenes::program::{Ran, below};
 use crate::terminal::check;
 use code_commit_fixtures::server::Script;
 
@@ -48,14 +48,7 @@ fn a_repository_of_somebody_else() {
     }
     let mut text = String::new();
     for args in [["rollup"].as_slice(), &["guard", "a"], &[]] {
-        let done = scene.keyed(args, &[]).output().unwrap();
-        let words = String::from_utf8_lossy(&done.stderr);
-        proper("a foreign repository", code(&done), &words);
-        text.push_str(&format!(
-            "$ code-commit {}\nexit {}\n{words}\n",
-            args.join(" "),
-            code(&done)
-        ));
+        text.push_str(&transcript("a foreign repository", &scene, args));
     }
     check("errors_foreign", &scene, &text);
 }
@@ -69,14 +62,8 @@ fn a_folder_that_is_gone() {
         "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"",
         "sh",
     ];
-    let done = below(gone, &scene.command(&["runs"], &[]))
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&done.stderr);
-    proper("a folder that is gone", code(&done), &words);
-    check(
-        "errors_gone",
-        &scene,
-        &format!("exit {}\n{words}", code(&done)),
-    );
+    let ran = Ran::of(&mut below(gone, &scene.command(&["runs"], &[])));
+    proper("a folder that is gone", code(&ran), &ran.err);
+    let text = format!("exit {}\n{}", code(&ran), ran.err);
+    check("errors_gone", &scene, &text);
 }

@@ -5,7 +5,7 @@ use code_commit_fixtures::server::{Hang, Script, Step};
 
 use super::proper;
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::files;
+use crate::scenes::program::Ran;
 use crate::terminal::check;
 
 /// What the program says in the end about a call that brought nothing, on standard output; the run ends with exit code 4.
@@ -17,20 +17,15 @@ fn said(case: &str, scene: &Scene, more: &[&str], environment: &[(&str, &str)]) 
         &flags[..]
     };
     let args = [flags, more].concat();
-    let done = scene.keyed(&args, environment).output().unwrap();
-    let (out, err) = (
-        String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr),
-    );
-    assert_eq!(done.status.code(), Some(4), "{case}: {err}");
-    proper(case, 4, &out);
-    let lines: Vec<&str> = out
-        .lines()
-        .filter(|line| line.starts_with("✗ ") || line.starts_with("  next: "))
-        .collect();
-    assert!(
-        lines.len() == 2,
-        "{case} needs a sentence and a remedy: {out}"
+    let ran = Ran::of(&mut scene.keyed(&args, environment));
+    assert_eq!(ran.code, Some(4), "{case}: {ran}");
+    proper(case, 4, &ran.out);
+    let is_said = |line: &&str| line.starts_with("✗ ") || line.starts_with("  next: ");
+    let lines: Vec<&str> = ran.out.lines().filter(is_said).collect();
+    assert_eq!(
+        lines.len(),
+        2,
+        "{case} needs a sentence and a remedy: {ran}"
     );
     scene.without_places(&format!("## {case}\nexit 4\n{}\n\n", lines.join("\n")))
 }
@@ -130,12 +125,8 @@ fn every_further_attempt_is_told() {
         .message("too many")
         .times(9)]));
     scene.user_file(THREE_SECONDS);
-    let done = scene.keyed(&scene.flags(), &[]).output().unwrap();
-    check(
-        "errors_tried_again",
-        &scene,
-        &String::from_utf8_lossy(&done.stderr),
-    );
+    let ran = Ran::of(&mut scene.keyed(&scene.flags(), &[]));
+    check("errors_tried_again", &scene, &ran.err);
 }
 
 #[test]
@@ -175,8 +166,8 @@ fn limits_that_a_run_may_not_pass() {
         }));
         let scene = Scene::new(Script::new([step.times(4)]));
         let price =
-            b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n";
-        files::write(&scene.beside(".config/code-commit/config.toml"), price);
+            "[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n";
+        scene.user_file(price);
         scene
     };
     let mut text = String::new();
@@ -192,12 +183,8 @@ fn limits_that_a_run_may_not_pass() {
     slow.write("build.sh", "#!/bin/sh\nsleep 2.1\nexit 1\n");
     text.push_str(&said("little time", &slow, &["--max-time", "2s"], &[]));
     let silent = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
-    text.push_str(&said(
-        "no time for a whole answer",
-        &silent,
-        &["--max-time", "1s"],
-        &[],
-    ));
+    let case = "no time for a whole answer";
+    text.push_str(&said(case, &silent, &["--max-time", "1s"], &[]));
     check("errors_limits", &slow, &text);
 }
 
@@ -208,14 +195,8 @@ fn another_model_that_answers_is_named() {
         ..Step::text(BREAKS_THE_BUILD)
     };
     let scene = Scene::new(Script::new([step]));
-    let done = scene
-        .keyed(&[&scene.flags()[..], &["--rounds", "1"]].concat(), &[])
-        .output()
-        .unwrap();
-    let err = String::from_utf8_lossy(&done.stderr);
-    let warnings: Vec<&str> = err
-        .lines()
-        .filter(|line| line.starts_with("warning:"))
-        .collect();
+    let ran = scene.commit(&["--rounds", "1"]);
+    let lines = ran.err.lines();
+    let warnings: Vec<&str> = lines.filter(|line| line.starts_with("warning:")).collect();
     check("errors_other_model", &scene, &warnings.join("\n"));
 }
