@@ -39,7 +39,7 @@ mod tests {
     use super::needed;
 
     #[test]
-    fn only_lines_that_ask_and_their_needless_ends_are_a_reply_that_asks() {
+    fn a_reply_asks_for_files_if_it_has_no_other_fence() {
         for (text, paths) in [
             ("^^^need a\n^^^end\n^^^need  b c \n", Some(vec!["a", "b c"])),
             ("<think>\n</think>\n^^^need a\n", Some(vec!["a"])),

@@ -76,7 +76,7 @@ fn errors_of_the_service_end_as_what_they_are() {
 }
 
 #[test]
-fn a_quota_that_comes_back_is_waited_for_as_long_as_the_turn_may_take() {
+fn a_quota_that_stays_used_up_ends_the_turn_when_its_tries_or_its_time_are_over() {
     let minute = Step::status(429)
         .message("Quota exceeded for requests per minute")
         .retry_delay("1s");

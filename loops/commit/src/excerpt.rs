@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn a_line_that_is_repeated_is_shown_once_with_its_count() {
-        let text = format!("{}end\nend\nend\n", "waiting\n".repeat(4));
+        let text = format!("begin\n{}end\nend\nend\n", "waiting\n".repeat(4));
         assert_eq!(
             screen(&text),
-            "waiting\n[code-commit] the line above came 4 times\nend\nend\nend\n"
+            "begin\nwaiting\n[code-commit] the line above came 4 times\nend\nend\nend\n"
         );
     }
 
